@@ -1,0 +1,202 @@
+"""How fast candidates reach the oracle: one at a time, in blocks, and the bare model.
+
+    python benchmarks/engine.py            # a table
+    python benchmarks/engine.py --json     # and its figures as one JSON object on the last line
+    python benchmarks/engine.py --paths    # also the dense against the sparse path by graph size
+
+All on one thread, on the BA-2Motifs oracle, on all edit sets of two edges of one graph. Rates are in
+candidates per CPU second; the three are timed in turn, round by round, and the medians are compared,
+so that a busy machine slows all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip import (
+    FREE,
+    Budget,
+    GCNClassifier,
+    MeteredOracle,
+    ModelOracle,
+    PairSpace,
+    load_dataset,
+    train_oracle,
+)
+from edgeflip.combinatorics import Level, RandomOrder
+from edgeflip.edits import EditSet
+from edgeflip.proposals import ProposalBlock, adjacency, assemble, base_adjacency
+from edgeflip.testing import example_graphs
+
+BLOCK = 4096
+
+
+def level_blocks(space: PairSpace, seed: int = 0) -> list[Tensor]:
+    """All edit sets of two edges, in random order, as proposal blocks."""
+    level = Level.of(2, space.edge_ids, space.non_edge_ids(), max_removed=2, max_added=2)
+    count = sum(level.counts)
+    order = RandomOrder(count, random.Random(seed))
+    return [level.toggles(ranks) for ranks in order.blocks(first=BLOCK, largest=BLOCK)]
+
+
+def one_at_a_time(oracle: ModelOracle, space: PairSpace, edits: list[EditSet]) -> int:
+    """The plain way, kept lean: edit the edge list, make a PyG graph, call the model on it."""
+    graph, model = space.graph, oracle.model
+    for entry in edits:
+        source, target = graph.edge_index
+        keep = torch.ones(source.numel(), dtype=torch.bool)
+        for u, v in entry.removed:
+            keep &= ~((source == u) & (target == v) | (source == v) & (target == u))
+        new = [pair for u, v in entry.added for pair in ((u, v), (v, u))]
+        added = torch.tensor(new, dtype=torch.long).reshape(-1, 2).t()
+        data = Data(x=graph.x, edge_index=torch.cat([graph.edge_index[:, keep], added], dim=1))
+        batch = torch.zeros(space.num_nodes, dtype=torch.long)
+        model(data.x, data.edge_index, batch).softmax(dim=1).argmax(dim=1)
+    return len(edits)
+
+
+def whole_path(oracle: ModelOracle, space: PairSpace) -> int:
+    """Proposal block, constraints, de-duplication, oracle."""
+    allowed = FREE.on(space)
+    meter = MeteredOracle(oracle, Budget(oracle_calls=None))
+    for toggles in level_blocks(space):
+        toggles = ProposalBlock(toggles).normalised().toggles
+        kept = allowed.check(toggles)
+        meter.answer(space, toggles if bool(kept.all()) else toggles[kept])
+    return meter.calls
+
+
+def bare_model(oracle: ModelOracle, space: PairSpace) -> Callable[[], int]:
+    """The model alone on batches that were made beforehand, the same way as the whole path makes them."""
+    parts = [part for block in level_blocks(space) for part in block.split(oracle.batch_size)]
+    model = oracle.model
+    if oracle.uses_dense_path(space):
+        projected, base = model.project(space.graph.x), base_adjacency(space)
+        ready = [adjacency(space, part, base) for part in parts]
+
+        def run() -> int:
+            for matrices in ready:
+                model.dense_logits(projected, matrices, inplace=True).softmax(dim=1)
+            return sum(len(matrices) for matrices in ready)
+
+    else:
+        batches = [assemble(space, part) for part in parts]
+
+        def run() -> int:
+            for batch in batches:
+                model(batch.x, batch.edge_index, batch.batch).softmax(dim=1)
+            return sum(batch.num_graphs for batch in batches)
+
+    return run
+
+
+def rate(run: Callable[[], int]) -> float:
+    """Candidates per CPU second."""
+    started = time.process_time()
+    count = run()
+    return count / (time.process_time() - started)
+
+
+def measure(oracle: ModelOracle, space: PairSpace, rounds: int) -> dict[str, float]:
+    """Median rates of all three ways, timed in turn."""
+    block = ProposalBlock(level_blocks(space)[0])
+    edits = [block.edit_set(row, space) for row in range(300)]
+    with oracle.frozen(), torch.no_grad():
+        ways: dict[str, Callable[[], int]] = {
+            "one_at_a_time_per_s": lambda: one_at_a_time(oracle, space, edits),
+            "whole_path_per_s": lambda: whole_path(oracle, space),
+            "bare_model_per_s": bare_model(oracle, space),
+        }
+        for run in ways.values():
+            run()
+        rates: dict[str, list[float]] = {key: [] for key in ways}
+        for _ in range(rounds):
+            for key, run in ways.items():
+                rates[key].append(rate(run))
+    return {key: statistics.median(values) for key, values in rates.items()}
+
+
+def ask(oracle: ModelOracle, space: PairSpace, toggles: Tensor) -> int:
+    """One block through the oracle."""
+    return len(oracle.predict_edits(space, toggles))
+
+
+def compare_paths(rounds: int) -> list[dict[str, float]]:
+    """Dense against sparse by graph size, for the default of `DENSE_NODE_LIMIT`."""
+    rows = []
+    torch.manual_seed(0)
+    for nodes in (10, 25, 50, 64, 100, 150):
+        graph = example_graphs(1, seed=nodes, num_nodes=nodes, features=10)[0]
+        space = PairSpace.of(graph)
+        toggles = level_blocks(space)[0]
+        row: dict[str, float] = {"nodes": nodes}
+        for width, normalize in ((20, False), (128, True)):
+            model = GCNClassifier(10, 2, layers=(width,) * 3, normalize=normalize)
+            for path in ("sparse", "dense"):
+                oracle = ModelOracle(model, num_classes=2, path=path)
+                block = toggles[: 1024 if width == 20 else 256]
+                with oracle.frozen():
+                    run = partial(ask, oracle, space, block)
+                    run()
+                    row[f"{path}_{width}"] = statistics.median(rate(run) for _ in range(rounds))
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--json", action="store_true", help="print the figures as JSON on the last line"
+    )
+    parser.add_argument(
+        "--paths", action="store_true", help="compare the dense and the sparse path"
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    bundle = load_dataset("ba_2motifs")
+    oracle = train_oracle(bundle, profile="smoke")
+    space = PairSpace.of(bundle.test[0])
+    figures = measure(oracle, space, arguments.rounds)
+    whole = figures["whole_path_per_s"]
+    figures["times_one_at_a_time"] = whole / figures["one_at_a_time_per_s"]
+    figures["share_of_bare_model"] = whole / figures["bare_model_per_s"]
+    figures["path"] = "dense" if oracle.uses_dense_path(space) else "sparse"
+    table = Table("way", "candidates per CPU s", title="BA-2Motifs oracle, one thread, two edits")
+    table.add_row("one at a time (a PyG graph each)", f"{figures['one_at_a_time_per_s']:,.0f}")
+    table.add_row("whole path, in blocks", f"{whole:,.0f}")
+    table.add_row(
+        f"bare model on ready {figures['path']} batches", f"{figures['bare_model_per_s']:,.0f}"
+    )
+    table.add_row("whole path / one at a time", f"{figures['times_one_at_a_time']:.1f} x")
+    table.add_row("whole path / bare model", f"{figures['share_of_bare_model']:.0%}")
+    console = Console(width=110)
+    console.print(table)
+    if arguments.paths:
+        figures["paths"] = compare_paths(arguments.rounds)
+        sizes = Table("nodes", "sparse, width 20", "dense, width 20", "sparse, 128", "dense, 128")
+        for row in figures["paths"]:
+            sizes.add_row(
+                *(f"{row[key]:,.0f}" for key in ("nodes", "sparse_20", "dense_20")),
+                *(f"{row[key]:,.0f}" for key in ("sparse_128", "dense_128")),
+            )
+        console.print(sizes)
+    if arguments.json:
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""edgeflip: which few edges would have to come or go for a graph's prediction to change class?"""
+
+__version__ = "0.1.0"
+
+from edgeflip.base import CounterfactualExplainer, SearchInterrupted
+from edgeflip.constraints import FREE, Constraints
+from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
+from edgeflip.edits import EditSet
+from edgeflip.errors import EdgeflipError
+from edgeflip.explanation import (
+    Counterfactual,
+    CounterfactualSet,
+    FactualSubgraph,
+    Provenance,
+    Trace,
+)
+from edgeflip.graphs import PairSpace, fingerprint
+from edgeflip.metering import Budget, MeteredOracle
+from edgeflip.models import GCNClassifier, GCNConfig
+from edgeflip.oracle import DifferentiableOracle, EditOracle, ModelOracle, Oracle
+from edgeflip.presets import load_preset
+from edgeflip.proposals import ProposalBlock
+from edgeflip.ranking import SizeWeightedFidelity
+from edgeflip.registry import explainer_class, list_explainers, load_explainer, make_explainer
+from edgeflip.search import Outcome, Problem
+from edgeflip.training import load_oracle, save_oracle, train_oracle
+
+__all__ = [
+    "FREE",
+    "Budget",
+    "Constraints",
+    "Counterfactual",
+    "CounterfactualExplainer",
+    "CounterfactualSet",
+    "DatasetBundle",
+    "DifferentiableOracle",
+    "EdgeflipError",
+    "EditOracle",
+    "EditSet",
+    "FactualSubgraph",
+    "GCNClassifier",
+    "GCNConfig",
+    "MeteredOracle",
+    "ModelOracle",
+    "Oracle",
+    "Outcome",
+    "PairSpace",
+    "Problem",
+    "ProposalBlock",
+    "Provenance",
+    "SearchInterrupted",
+    "SizeWeightedFidelity",
+    "Trace",
+    "explainer_class",
+    "fingerprint",
+    "list_datasets",
+    "list_explainers",
+    "load_dataset",
+    "load_explainer",
+    "load_oracle",
+    "load_preset",
+    "make_explainer",
+    "save_oracle",
+    "train_oracle",
+]

@@ -1,0 +1,370 @@
+"""The contract of every explainer: `fit` learns, `explain` answers, two hooks make a method."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.constraints import FREE, Constraints
+from edgeflip.edits import EdgeFill, check_fill
+from edgeflip.errors import (
+    BudgetExhausted,
+    ConfigError,
+    GraphError,
+    NotApplicableError,
+    NotFittedError,
+    TargetError,
+)
+from edgeflip.explanation import CounterfactualSet, Provenance, StopReason, Trace
+from edgeflip.graphs import PairSpace
+from edgeflip.metering import Budget, MeteredOracle, checked_proba
+from edgeflip.oracle import Oracle
+from edgeflip.presets import load_preset
+from edgeflip.ranking import RankingPolicy, SizeWeightedFidelity
+from edgeflip.search import Problem, Proposal, Search, StageClock, check_proposals, frozen
+from edgeflip.seeding import seeded
+from edgeflip.settings import read_settings
+from edgeflip.storage import read_artifact, write_artifact
+
+ConfigT = TypeVar("ConfigT")
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; `partial` holds what was found until then."""
+
+    def __init__(self, partial: CounterfactualSet) -> None:
+        super().__init__("the search was interrupted")
+        self.partial = partial
+
+
+class CounterfactualExplainer(ABC, Generic[ConfigT]):
+    """Base of all explainers.
+
+    A new method writes `_propose`, a stream of candidate edits for a graph, and `_fit` when it
+    learns something. All else is here and the same for every method: checking, asking the oracle in
+    batches, dropping repeats, noticing flips, stopping on budget, ranking, timing, provenance.
+
+    As with scikit-learn, the constructor only stores settings, `fit` returns the explainer and sets
+    attributes that end in `_`, a second `fit` forgets the first, and `explain` changes nothing.
+
+    Args:
+        config: The method's settings; its defaults when left out.
+        ranking: How counterfactuals are scored; the paper's score when left out.
+    """
+
+    name: ClassVar[str]
+    """The method's name in tables and on the command line."""
+
+    config_type: ClassVar[type[Any]]
+    """The frozen dataclass of its settings."""
+
+    learns: ClassVar[bool] = True
+    """Whether `fit` needs graphs to learn from."""
+
+    def __init__(
+        self, config: ConfigT | None = None, *, ranking: RankingPolicy | None = None
+    ) -> None:
+        if config is not None and not isinstance(config, self.config_type):
+            raise ConfigError(
+                f"expected settings of type {self.config_type.__name__} for '{self.name}', "
+                f"got {type(config).__name__}."
+            )
+        self.config: ConfigT = config if config is not None else self.config_type()
+        self.ranking: RankingPolicy = ranking or SizeWeightedFidelity()
+
+    @classmethod
+    def for_dataset(
+        cls,
+        dataset: str | None = None,
+        *,
+        profile: str = "cpu",
+        overrides: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The explainer with the preset of a dataset, or with settings that suit any data.
+
+        Args:
+            dataset: Name of the dataset; None for settings that suit any data.
+            profile: `"paper"`, `"cpu"` or `"smoke"`.
+            overrides: Settings that replace the preset's.
+        """
+        preset = load_preset(dataset, profile)
+        values = {**preset.method(cls.name), **(overrides or {})}
+        return cls(read_settings(cls.config_type, values, where=f"the method '{cls.name}'"))
+
+    def fit(self, graphs: Sequence[Data], oracle: Oracle, *, seed: int = 0) -> Self:
+        """Learn from graphs how to explain an oracle.
+
+        Args:
+            graphs: Graphs to learn from, none of which should be explained later; may be empty for
+                methods that learn nothing.
+            oracle: The model to explain.
+            seed: Makes the result repeatable.
+        """
+        if not _is_oracle(oracle):
+            raise ConfigError(
+                f"expected an oracle with num_classes and predict_proba, got {type(oracle).__name__}; "
+                "wrap a model as ModelOracle(model)."
+            )
+        if self.learns and not len(graphs):
+            raise GraphError(
+                f"expected graphs for '{self.name}' to learn from, got none; pass some."
+            )
+        for graph in graphs:
+            PairSpace.of(graph)
+        self._forget()
+        with seeded(seed), frozen(oracle):
+            self._fit(graphs, oracle)
+        self.oracle_ = oracle
+        self.seed_ = seed
+        self.num_features_ = _width(graphs[0]) if len(graphs) else None
+        return self
+
+    def explain(
+        self,
+        graph: Data,
+        *,
+        target: int | None = None,
+        constraints: Constraints = FREE,
+        budget: Budget | None = None,
+        fill: EdgeFill | None = None,
+        keep: int = 100,
+        seed: int = 0,
+    ) -> CounterfactualSet:
+        """Find edits that change the oracle's prediction.
+
+        Args:
+            graph: The graph to explain; it is never changed.
+            target: The wanted class, None for any other.
+            constraints: What may change.
+            budget: How much to spend; by default the method's own.
+            fill: Attributes of added edges, for graphs with `edge_attr`.
+            keep: At most this many counterfactuals are kept.
+            seed: Makes the answer repeatable.
+
+        Raises:
+            EdgeflipError: If the graph, the target or the constraints make no sense.
+            SearchInterrupted: On Ctrl-C, with what was found until then.
+        """
+        self._check_call(graph, keep)
+        space = PairSpace.of(graph)
+        allowed = constraints.on(space)
+        if allowed.additions.numel() and allowed.max_added:
+            check_fill(graph, fill)
+        budget = budget or self.default_budget()
+        with seeded(seed), frozen(self.oracle_):
+            meter = MeteredOracle(self.oracle_, budget)
+            clock = StageClock(meter)
+            proba, label = self._read_label(graph, clock)
+            self._check_target(target, label, len(proba))
+            rng = random.Random(seed)
+            problem = Problem(
+                space, allowed, constraints, meter, proba, label, target, fill, rng, clock
+            )
+            return self._answer(problem, budget, keep=keep, seed=seed)
+
+    def default_budget(self) -> Budget:
+        """The budget of a call that names none."""
+        return Budget()
+
+    def save(self, folder: str | Path) -> Path:
+        """Write settings and what was learnt as `config.json` and `model.safetensors`."""
+        self._check_fitted()
+        config = {
+            "method": self.name,
+            "config": asdict(self.config),  # type: ignore[call-overload]
+            "seed": self.seed_,
+            "num_features": self.num_features_,
+            "num_classes": self.oracle_.num_classes,
+        }
+        path = Path(folder)
+        write_artifact(path, kind="explainer", config=config, tensors=self._state())
+        return path
+
+    @classmethod
+    def load(cls, folder: str | Path, oracle: Oracle) -> Self:
+        """Read an explainer that `save` wrote, for the same oracle."""
+        config, tensors = read_artifact(Path(folder), kind="explainer")
+        if config["method"] != cls.name:
+            raise ConfigError(
+                f"expected a saved '{cls.name}', got '{config['method']}' in {folder}; "
+                "use load_explainer to read any."
+            )
+        if config["num_classes"] != oracle.num_classes:
+            raise ConfigError(
+                f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
+                f"got {oracle.num_classes}."
+            )
+        settings = read_settings(cls.config_type, config["config"], where=f"the saved '{cls.name}'")
+        explainer = cls(settings)
+        explainer._load_state(tensors)
+        explainer.oracle_ = oracle
+        explainer.seed_ = config["seed"]
+        explainer.num_features_ = config["num_features"]
+        return explainer
+
+    # The hooks of a method.
+
+    def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
+        """Learn from graphs; sets attributes that end in `_`."""
+        return
+
+    @abstractmethod
+    def _propose(self, problem: Problem) -> Iterable[Proposal]:
+        """Candidate edits for a graph, in the order they should be tried.
+
+        Yield `EditSet`s or, better, `ProposalBlock`s of many candidates. A generator gets the
+        `Outcome` of what it yielded as the value of its `yield`.
+        """
+
+    def _stops_at_first(self) -> bool:
+        """Whether the search ends with the first flip."""
+        return False
+
+    def _state(self) -> dict[str, Tensor]:
+        """What was learnt, as tensors for `save`."""
+        return {}
+
+    def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take back what `_state` gave."""
+        return
+
+    # The one search that all methods share.
+
+    def _answer(
+        self, problem: Problem, budget: Budget, *, keep: int, seed: int
+    ) -> CounterfactualSet:
+        search = Search(problem, stop_at_first=self._stops_at_first())
+        message, interrupted = "", False
+        stopped_by: StopReason = "exhausted"
+        try:
+            search.run(check_proposals(self._propose(problem), self.name))
+            if search.is_finished:
+                stopped_by = "first_flip"
+        except BudgetExhausted as error:
+            stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
+        except NotApplicableError as error:
+            stopped_by, message = "not_applicable", str(error)
+        except KeyboardInterrupt:
+            stopped_by, interrupted = "interrupted", True
+        found, flips = search.counterfactuals(self.ranking, keep=keep)
+        if found:
+            status: Any = "found"
+        else:
+            status = "exhausted" if stopped_by == "first_flip" else stopped_by
+        trace = Trace(
+            status=status,
+            stopped_by=stopped_by,
+            stages=problem.clock.stages(),
+            proposals=search.proposals,
+            rejected=search.rejected,
+            flips=flips,
+            message=message,
+        )
+        answer = CounterfactualSet(
+            graph=problem.graph,
+            proba=tuple(problem.proba.tolist()),
+            target=problem.target,
+            counterfactuals=tuple(found),
+            trace=trace,
+            provenance=self._provenance(problem, budget, seed),
+            factual=problem.factual,
+            class_names=getattr(self.oracle_, "class_names", None),
+            fill=problem.fill,
+        )
+        if interrupted:
+            raise SearchInterrupted(answer)
+        return answer
+
+    def _provenance(self, problem: Problem, budget: Budget, seed: int) -> Provenance:
+        oracle = self.oracle_
+        return Provenance(
+            method=self.name,
+            config=asdict(self.config),  # type: ignore[call-overload]
+            seed=seed,
+            batch_size=getattr(oracle, "batch_size", None),
+            oracle=oracle.fingerprint()
+            if hasattr(oracle, "fingerprint")
+            else type(oracle).__name__,
+            constraints=problem.constraints.to_dict(),
+            budget=asdict(budget),
+            versions={name: _version(name) for name in ("edgeflip", "torch", "torch_geometric")},
+        )
+
+    def _read_label(self, graph: Data, clock: StageClock) -> tuple[Tensor, int]:
+        with clock.stage("predict"):
+            proba = _first_answer(self.oracle_, graph)
+            clock.add_calls("predict", 1)
+        return proba, int(proba.argmax())
+
+    def _check_target(self, target: int | None, label: int, num_classes: int) -> None:
+        if target is None:
+            return
+        names = getattr(self.oracle_, "class_names", None)
+        classes = ", ".join(f"{i} {name}" for i, name in enumerate(names)) if names else ""
+        known = f"; classes are {classes}" if classes else ""
+        if isinstance(target, bool) or not isinstance(target, int) or not 0 <= target < num_classes:
+            raise TargetError(f"expected a target in 0..{num_classes - 1}, got {target!r}{known}.")
+        if target == label:
+            raise TargetError(
+                f"expected a target other than the predicted class, got {target}, which the oracle "
+                f"predicts already{known}; name another class or leave the target out."
+            )
+
+    def _check_call(self, graph: Data, keep: int) -> None:
+        self._check_fitted()
+        if keep < 1:
+            raise ConfigError(f"expected keep of at least 1, got {keep}.")
+        width = _width(graph) if isinstance(graph, Data) else None
+        if self.num_features_ is not None and width is not None and width != self.num_features_:
+            raise GraphError(
+                f"expected {self.num_features_} features per node, as in the graphs of fit, got {width}; "
+                "prepare the graph as the training graphs were."
+            )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "oracle_"):
+            raise NotFittedError(
+                f"expected a fitted explainer, got '{self.name}' before fit; call fit(graphs, oracle)."
+            )
+
+    def _forget(self) -> None:
+        for attribute in [
+            key for key in vars(self) if key.endswith("_") and not key.startswith("_")
+        ]:
+            delattr(self, attribute)
+
+
+def _is_oracle(candidate: object) -> bool:
+    # Not isinstance: it would read num_classes, which an oracle may not know before its first answer.
+    return hasattr(type(candidate), "predict_proba") and "num_classes" in dir(candidate)
+
+
+def _first_answer(oracle: Oracle, graph: Data) -> Tensor:
+    """Probabilities of one graph; the first question tells how many classes there are [C]."""
+    try:
+        oracle.num_classes  # noqa: B018 - an oracle that does not know yet raises here
+    except Exception:
+        oracle.predict_proba([graph])
+    return checked_proba(oracle, [graph])[0]
+
+
+def _width(graph: Data) -> int | None:
+    return int(graph.x[0].numel()) if isinstance(graph.x, Tensor) and graph.x.size(0) else None
+
+
+def _version(package: str) -> str:
+    if package == "torch":
+        return str(torch.__version__)
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,140 @@
+"""How to call a model: by tensors, by one `Data` object, or with a list of graphs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import nn
+from torch_geometric.data import Batch, Data
+
+from edgeflip.errors import ConfigError, OracleError
+
+CallStyle: TypeAlias = Literal["tensors", "data", "graphs"]
+CallFunction: TypeAlias = Callable[[Any, Batch], Any]
+
+_BATCH_NAMES = ("batch", "batch_index", "batch_idx", "batch_vector", "batch_vec")
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A model bound to its way of being called.
+
+    Attributes:
+        on_batch: Asks about a whole PyG batch.
+        on_graphs: Asks about a list of graphs.
+        batched: Whether one call can answer for many graphs in a batch.
+        takes_edge_weight: Whether edge weights reach the model.
+    """
+
+    on_batch: Callable[[Batch], Any]
+    on_graphs: Callable[[list[Data]], Any]
+    batched: bool
+    takes_edge_weight: bool
+
+
+def bind_call(
+    model: nn.Module | Callable[[list[Data]], Any], call: CallStyle | CallFunction | None
+) -> ModelCall:
+    """Work out how a model wants to be called.
+
+    Raises:
+        ConfigError: If the signature does not tell and `call` does not say.
+    """
+    if not callable(model):
+        raise ConfigError(
+            f"expected a torch module or a function as model, got {type(model).__name__}."
+        )
+    if call is None:
+        call = _guess_style(model)
+    if call == "graphs":
+        return ModelCall(_no_batches, model, batched=False, takes_edge_weight=False)
+    if call == "data":
+        return ModelCall(model, _no_batches, batched=True, takes_edge_weight=False)
+    if call == "tensors":
+        return _bind_tensors(model)
+    if callable(call):
+        function = call
+        return ModelCall(
+            lambda batch: function(model, batch), _no_batches, batched=True, takes_edge_weight=False
+        )
+    raise ConfigError(
+        f"expected call to be 'tensors', 'data', 'graphs' or a function, got {call!r}."
+    )
+
+
+def _guess_style(model: Any) -> CallStyle:
+    if not isinstance(model, nn.Module):
+        return "graphs"
+    parameters = _forward_parameters(model)
+    names = [parameter.name for parameter in parameters]
+    variadic = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+    if "edge_index" in names or variadic:
+        return "tensors"
+    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    if len(required) == 1 or (names and names[0] in ("data", "graph", "graphs")):
+        return "data"
+    raise ConfigError(
+        f"expected forward(x, edge_index, batch) or forward(data), got forward({', '.join(names)}); "
+        "pass call=, a function of model and batch."
+    )
+
+
+def _forward_parameters(model: Any) -> list[inspect.Parameter]:
+    target = model.forward if isinstance(model, nn.Module) else model
+    try:
+        return list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"expected a model whose signature can be read, got {type(model).__name__}; "
+            "pass call=, a function of model and batch."
+        ) from error
+
+
+def _bind_tensors(model: Any) -> ModelCall:
+    parameters = _forward_parameters(model)
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        # The signature hides the names, as PyG's own Sequential does: take the usual order.
+        def positional(batch: Batch) -> Any:
+            return model(batch.x, batch.edge_index, batch.batch)
+
+        return ModelCall(positional, _no_batches, batched=True, takes_edge_weight=False)
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    batched = any(name in _BATCH_NAMES for name in names)
+    weighted = "edge_weight" in names
+
+    def on_batch(batch: Batch) -> Any:
+        return model(**_arguments(parameters, batch))
+
+    def one_by_one(graphs: list[Data]) -> Any:
+        rows = [model(**_arguments(parameters, graph)) for graph in graphs]
+        return torch.cat([row.reshape(1, -1) for row in rows])
+
+    if batched:
+        return ModelCall(on_batch, _no_batches, batched=True, takes_edge_weight=weighted)
+    return ModelCall(on_batch, one_by_one, batched=False, takes_edge_weight=weighted)
+
+
+def _arguments(parameters: list[inspect.Parameter], data: Data) -> dict[str, Any]:
+    """The forward arguments, each taken from the graph attribute of its name."""
+    arguments: dict[str, Any] = {}
+    for parameter in parameters:
+        name = parameter.name
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        value = data.batch if name in _BATCH_NAMES else getattr(data, name, None)
+        if value is not None:
+            arguments[name] = value
+        elif parameter.default is parameter.empty:
+            raise OracleError(
+                f"expected a graph with '{name}', which the model's forward asks for, got "
+                f"{', '.join(sorted(data.keys()))}; add it to the graph or pass call=."
+            )
+    return arguments
+
+
+def _no_batches(_: Any) -> Any:
+    raise OracleError("expected another way of calling the model; pass call= to ModelOracle.")

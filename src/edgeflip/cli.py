@@ -1,0 +1,391 @@
+"""The command line: parse, call the library, print. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from edgeflip import __version__
+from edgeflip.base import SearchInterrupted
+from edgeflip.constraints import Constraints
+from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
+from edgeflip.demo import run_demo
+from edgeflip.errors import ConfigError, EdgeflipError, TargetError, unknown_name
+from edgeflip.explanation import CounterfactualSet
+from edgeflip.metering import Budget
+from edgeflip.registry import explainer_class, list_explainers, make_explainer
+from edgeflip.storage import write_json
+from edgeflip.training import TrainingInterrupted, TrainingReport, oracle_for, train_and_save
+
+NOTHING_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(
+    help="Which few edges would have to come or go for a graph's prediction to change class?\n\n"
+    "Exit codes: 0 done, 1 no counterfactual found, 2 bad input, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def _command(function: Command) -> Command:
+    """Register a command whose errors are one sentence on stderr and an exit code for scripts."""
+
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+            sys.stdout.flush()
+        except EdgeflipError as error:
+            _note(f"error: {error}")
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt as interruption:
+            _note(_interruption_message(interruption))
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # The reader of our output has gone; there is nobody left to tell.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+
+    app.command()(guarded)
+    return function
+
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir", help="Folder of dataset files; by default the variable EDGEFLIP_DATA."
+    ),
+]
+Profile = Annotated[str, typer.Option(help="Preset profile: paper, cpu or smoke.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+Dataset = Annotated[str, typer.Argument(help="Name of a dataset; see 'edgeflip datasets'.")]
+
+
+@_command
+def datasets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List every dataset, its size and classes, and whether it is at hand.
+
+    Example: edgeflip datasets --data-dir ~/graphs
+    """
+    entries = list_datasets(data_dir)
+    if as_json:
+        _print_json([asdict(entry) for entry in entries])
+        return
+    table = Table("dataset", "graphs", "train/val/test", "classes", "at hand", "what it is")
+    for entry in entries:
+        split = "/".join(str(part) for part in entry.split or ())
+        at_hand = {"file": "yes, from file", "generated": "yes, generated"}.get(entry.source, "no")
+        names = f"{entry.classes}: {', '.join(entry.class_names)}"
+        table.add_row(entry.name, str(entry.graphs), split, names, at_hand, entry.title)
+    _stdout().print(table)
+
+
+@_command
+def methods(as_json: AsJson = False) -> None:
+    """List every explainer by the name that --method takes.
+
+    Example: edgeflip methods
+    """
+    names = list_explainers()
+    if as_json:
+        _print_json(names)
+        return
+    table = Table("method", "what it does")
+    for name in names:
+        summary = (explainer_class(name).__doc__ or "").strip().splitlines()
+        table.add_row(name, summary[0] if summary else "")
+    _stdout().print(table)
+
+
+@_command
+def train(
+    dataset: Dataset,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the oracle; by default runs/DATASET-PROFILE-sSEED/oracle."),
+    ] = None,
+    profile: Profile = "cpu",
+    seed: Seed = 0,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train the oracle of a dataset and save it as config.json and model.safetensors.
+
+    Example: edgeflip train ba_2motifs --profile cpu --out runs/my_oracle
+    """
+    bundle = load_dataset(dataset, data_dir)
+    folder = out or _default_folder(bundle, profile, seed)
+    report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
+    if as_json:
+        _print_json({**report.to_dict(), "folder": str(folder)})
+        return
+    _stdout().print(_training_table(report))
+    _stdout().print(f"Oracle in {folder}", soft_wrap=True)
+
+
+@_command
+def explain(
+    dataset: Dataset,
+    index: Annotated[
+        list[int],
+        typer.Option("--index", help="Which graph of the split, from 0; may be repeated."),
+    ],
+    method: Annotated[
+        str, typer.Option(help="Name of an explainer; see 'edgeflip methods'.")
+    ] = "random",
+    target: Annotated[
+        str | None, typer.Option(help="Wanted class, by number or name; any other by default.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option(help="Where --index counts: test, val, train or all.")
+    ] = "test",
+    oracle: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a trained oracle; trained first when it is not there."),
+    ] = None,
+    profile: Profile = "cpu",
+    seed: Seed = 0,
+    calls: Annotated[
+        int | None, typer.Option(help="At most this many oracle calls per graph.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="At most this long per graph.")] = None,
+    additions: Annotated[bool, typer.Option(help="Whether edges may be added.")] = True,
+    removals: Annotated[bool, typer.Option(help="Whether edges may be removed.")] = True,
+    max_edits: Annotated[int | None, typer.Option(help="At most this many edits.")] = None,
+    keep: Annotated[int, typer.Option(help="How many counterfactuals to keep.")] = 10,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Replace a setting of the method: key=value.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write each answer as JSON into this folder.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the edges that would have to come or go for a graph's prediction to change.
+
+    Examples:
+    edgeflip explain ba_2motifs --index 0
+    edgeflip explain ba_3motifs --index 4 --target house --no-removals
+    edgeflip explain ba_2motifs --index 0 --index 1 --json
+    """
+    explainer = make_explainer(
+        method, dataset=dataset, profile=profile, overrides=_overrides(settings or [])
+    )
+    bundle = load_dataset(dataset, data_dir)
+    graphs = [(place, _graph_at(bundle, split, place)) for place in index]
+    wanted = None if target is None else _class_number(bundle, target)
+    constraints = Constraints(
+        allow_additions=additions, allow_removals=removals, max_edits=max_edits
+    )
+    folder = oracle or _default_folder(bundle, profile, seed)
+    trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
+    explainer.fit(bundle.train, trained, seed=seed)
+    budget = _budget(explainer.default_budget(), calls, seconds)
+    found = 0
+    for place, graph in graphs:
+        try:
+            answer = explainer.explain(
+                graph, target=wanted, constraints=constraints, budget=budget, keep=keep, seed=seed
+            )
+        except SearchInterrupted as interruption:
+            _show(interruption.partial, bundle, split, place, out, as_json=as_json)
+            raise
+        _show(answer, bundle, split, place, out, as_json=as_json)
+        found += answer.found
+    if found < len(graphs):
+        raise typer.Exit(NOTHING_FOUND)
+
+
+@_command
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path(
+        "demo_output"
+    ),
+    graphs: Annotated[int, typer.Option(min=1, help="How many test graphs to explain.")] = 100,
+    profile: Profile = "cpu",
+    seed: Seed = 0,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train an oracle on BA-2Motifs, explain its test graphs, and print how good the answers are.
+
+    Example: edgeflip demo --graphs 20
+    """
+    result = run_demo(
+        out, count=graphs, profile=profile, seed=seed, data_dir=data_dir, progress=True
+    )
+    if as_json:
+        _print_json(result.to_dict())
+        return
+    _stdout().print(_training_table(result.report))
+    table = Table(
+        "method", "graphs", "validity", "size", "fidelity", "s/graph", title="Counterfactuals"
+    )
+    table.add_row(
+        result.method,
+        str(result.graphs),
+        f"{result.validity:.2f}",
+        f"{result.size:.2f}",
+        f"{result.fidelity:.2f}",
+        f"{result.seconds_per_graph:.4f}",
+    )
+    _stdout().print(table)
+    _stdout().print(
+        f"For example, test graph {result.example_index}: {result.example}", soft_wrap=True
+    )
+    _stdout().print(
+        f"Files: {result.folder} (oracle/, answers.jsonl, summary.json)", soft_wrap=True
+    )
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; ends with `SystemExit`."""
+    app(args=None if arguments is None else list(arguments), prog_name="edgeflip")
+
+
+def _interruption_message(interruption: BaseException) -> str:
+    if isinstance(interruption, TrainingInterrupted):
+        return f"interrupted: {interruption}"
+    if isinstance(interruption, SearchInterrupted):
+        return "interrupted: what was found so far is printed above."
+    return "interrupted: what was finished is kept."
+
+
+def _stdout() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _print_json(payload: Any) -> None:
+    print(json.dumps(payload), flush=True)
+
+
+def _default_folder(bundle: DatasetBundle, profile: str, seed: int) -> Path:
+    return Path("runs") / f"{bundle.name}-{profile}-s{seed}" / "oracle"
+
+
+def _graph_at(bundle: DatasetBundle, split: str, place: int) -> Any:
+    parts = {"test": bundle.test, "val": bundle.val, "train": bundle.train, "all": bundle.graphs}
+    if split not in parts:
+        raise unknown_name("split", split, parts)
+    graphs = parts[split]
+    if not 0 <= place < len(graphs):
+        raise ConfigError(
+            f"expected --index in 0..{len(graphs) - 1} for the {split} graphs of {bundle.name}, got {place}."
+        )
+    return graphs[place]
+
+
+def _class_number(bundle: DatasetBundle, target: str) -> int:
+    names = [name.lower() for name in bundle.class_names]
+    if target.lower() in names:
+        return names.index(target.lower())
+    try:
+        return int(target)
+    except ValueError:
+        error = unknown_name("class", target, names)
+        raise TargetError(str(error)) from None
+
+
+def _overrides(settings: Sequence[str]) -> dict[str, Any]:
+    """Settings given as key=value, the value read as JSON where it is."""
+    values: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise ConfigError(
+                f"expected --set key=value, got '{setting}'; for example --set max_added=3."
+            )
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = text
+        *path, last = key.split(".")
+        table = values
+        for part in path:
+            table = table.setdefault(part, {})
+        table[last] = value
+    return values
+
+
+def _budget(default: Budget, calls: int | None, seconds: float | None) -> Budget:
+    return Budget(
+        oracle_calls=default.oracle_calls if calls is None else calls,
+        seconds=default.seconds if seconds is None else seconds,
+    )
+
+
+def _training_table(report: TrainingReport) -> Table:
+    title = f"Oracle on {report.dataset} (seed {report.seed})"
+    table = Table("train accuracy", "val", "test", "epochs", "best epoch", "CPU s", title=title)
+    accuracies = (report.train_accuracy, report.val_accuracy, report.test_accuracy)
+    table.add_row(
+        *(f"{value:.3f}" for value in accuracies),
+        str(report.epochs),
+        str(report.best_epoch),
+        f"{report.cpu_seconds:.1f}",
+    )
+    return table
+
+
+def _show(
+    answer: CounterfactualSet,
+    bundle: DatasetBundle,
+    split: str,
+    place: int,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    payload = answer.to_dict()
+    if out is not None:
+        write_json(out / f"{bundle.name}-{split}-{place}.json", payload)
+    if as_json:
+        _print_json({"dataset": bundle.name, "split": split, "index": place, "answer": payload})
+        return
+    console = _stdout()
+    console.print(f"{bundle.name} {split} graph {place}: {answer}", soft_wrap=True)
+    if answer.found:
+        table = Table("rank", "added", "removed", "size", "to", "probability", "fidelity", "score")
+        for row in answer.to_rows():
+            added, removed = (
+                " ".join(f"{u}-{v}" for u, v in row[key]) or "-" for key in ("added", "removed")
+            )
+            numbers = (f"{row[key]:.3f}" for key in ("probability", "fidelity", "score"))
+            name = answer.class_name(row["to"])
+            table.add_row(str(row["rank"]), added, removed, str(row["size"]), name, *numbers)
+        console.print(table)
+    trace = answer.trace
+    console.print(
+        f"{trace.oracle_calls} oracle calls, {trace.seconds:.2f} s, "
+        f"stopped by {trace.stopped_by.replace('_', ' ')}"
+    )
+    if out is not None:
+        console.print(f"Answer in {out}", soft_wrap=True)

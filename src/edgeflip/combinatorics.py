@@ -1,0 +1,161 @@
+"""Walking through all combinations of a level in a seeded random order, without listing them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+COUNT_LIMIT = 2**60
+"""Levels with more combinations than this cannot be numbered with 64-bit integers."""
+
+
+def unrank(ranks: Tensor, pool: int, size: int) -> Tensor:
+    """The combinations of given ranks.
+
+    Args:
+        ranks: Numbers in `0 .. C(pool, size) - 1` [candidates].
+        pool: Number of elements to choose from.
+        size: Number of elements to choose.
+
+    Returns:
+        Chosen elements, descending within each row [candidates, size].
+
+    Example:
+        >>> unrank(torch.arange(6), pool=4, size=2).tolist()
+        [[1, 0], [2, 0], [2, 1], [3, 0], [3, 1], [3, 2]]
+    """
+    columns = []
+    rest = ranks
+    for position in range(size, 0, -1):
+        table = _binomials(pool, position)
+        element = torch.searchsorted(table, rest, right=True) - 1
+        rest = rest - table[element]
+        columns.append(element)
+    return torch.stack(columns, dim=1) if columns else ranks.new_empty(len(ranks), 0)
+
+
+@lru_cache(maxsize=256)
+def _binomials(pool: int, size: int) -> Tensor:
+    """C(element, size) for all elements of a pool [pool]."""
+    return torch.tensor([math.comb(element, size) for element in range(pool)])
+
+
+class RandomOrder:
+    """A seeded permutation of `0 .. count - 1` that is computed, not stored.
+
+    A small Feistel network permutes the next power of four; numbers beyond the count are left out.
+
+    Example:
+        >>> order = RandomOrder(10, random.Random(0))
+        >>> blocks = list(order.blocks(first=2, largest=4))
+        >>> sorted(torch.cat(blocks).tolist())
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    _ROUNDS = 6
+
+    def __init__(self, count: int, rng: random.Random) -> None:
+        self.count = count
+        self._bits = max(1, (max(1, count - 1).bit_length() + 1) // 2)
+        self._keys = [rng.getrandbits(31) for _ in range(self._ROUNDS)]
+
+    def blocks(self, *, first: int, largest: int) -> Iterator[Tensor]:
+        """All numbers in their order, in blocks that double from the first to the largest size."""
+        start, width, domain = 0, first, 4**self._bits
+        while start < domain:
+            values = self._permute(torch.arange(start, min(start + width, domain)))
+            values = values[values < self.count]
+            if values.numel():
+                yield values
+            start, width = start + width, min(2 * width, largest)
+
+    def _permute(self, values: Tensor) -> Tensor:
+        mask = (1 << self._bits) - 1
+        left, right = values >> self._bits, values & mask
+        for key in self._keys:
+            mixed = (right + key) * 0x2545F491
+            mixed = (mixed ^ (mixed >> 15)) * 0x9E3779B1
+            left, right = right, left ^ (((mixed >> 17) ^ mixed) & mask)
+        return (left << self._bits) | right
+
+
+@dataclass(frozen=True)
+class Level:
+    """All edit sets of one size: r of the removable edges and size − r of the addable pairs.
+
+    Attributes:
+        removals: Ids of edges that may be removed.
+        additions: Ids of pairs that may be added.
+        shapes: The allowed (r, k) with r + k = size.
+    """
+
+    removals: Tensor
+    additions: Tensor
+    shapes: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(
+        cls, size: int, removals: Tensor, additions: Tensor, *, max_removed: int, max_added: int
+    ) -> Level:
+        """The level of one size within limits."""
+        shapes = tuple(
+            (r, size - r)
+            for r in range(size + 1)
+            if r <= min(max_removed, removals.numel())
+            and size - r <= min(max_added, additions.numel())
+        )
+        return cls(removals, additions, shapes)
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of edit sets per shape."""
+        pools = self.removals.numel(), self.additions.numel()
+        return [math.comb(pools[0], r) * math.comb(pools[1], k) for r, k in self.shapes]
+
+    def toggles(self, ranks: Tensor) -> Tensor:
+        """Edit sets of given ranks as rows of pair ids [candidates, size]."""
+        size = sum(self.shapes[0])
+        rows = torch.empty(len(ranks), size, dtype=torch.long)
+        start = 0
+        for (r, k), count in zip(self.shapes, self.counts, strict=True):
+            inside = ((ranks >= start) & (ranks < start + count)).nonzero().flatten()
+            local = ranks[inside] - start
+            ways = math.comb(self.additions.numel(), k)
+            removed = self.removals[unrank(local // ways, self.removals.numel(), r)]
+            added = self.additions[unrank(local % ways, self.additions.numel(), k)]
+            rows[inside] = torch.cat([removed, added], dim=1)
+            start += count
+        return rows
+
+    def draw(self, rng: random.Random) -> Tensor:
+        """A block of independent random edit sets, for levels too large to number [block, size]."""
+        generator = torch.Generator().manual_seed(rng.getrandbits(63))
+        pools = self.removals.numel(), self.additions.numel()
+        block = max(1, min(4096, _DRAW_CELLS // max(pools)))
+        logs = torch.tensor([math.log(ways) for ways in self.counts], dtype=torch.float64)
+        weights = (logs - logs.max()).exp()
+        chosen = torch.multinomial(weights, block, replacement=True, generator=generator)
+        rows = torch.empty(block, sum(self.shapes[0]), dtype=torch.long)
+        for index, (r, k) in enumerate(self.shapes):
+            inside = (chosen == index).nonzero().flatten()
+            removed = self.removals[_subsets(len(inside), pools[0], r, generator)]
+            added = self.additions[_subsets(len(inside), pools[1], k, generator)]
+            rows[inside] = torch.cat([removed, added], dim=1)
+        return rows
+
+
+# Random keys drawn at once by `Level.draw`; bounds its memory to some 32 MB.
+_DRAW_CELLS = 4_000_000
+
+
+def _subsets(count: int, pool: int, size: int, generator: torch.Generator) -> Tensor:
+    """Random subsets as the places of the largest of random keys [count, size]."""
+    if not count or not size:
+        return torch.empty(count, size, dtype=torch.long)
+    return torch.rand(count, pool, generator=generator).topk(size, dim=1).indices

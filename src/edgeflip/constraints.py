@@ -1,0 +1,201 @@
+"""What may change: for graphs what "features to vary" and "permitted range" are for tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.edits import EditSet
+from edgeflip.errors import ConstraintError
+from edgeflip.graphs import Edge, PairSpace
+
+Rule: TypeAlias = Callable[[Data, EditSet], bool]
+"""A test of a whole edit set on its input graph: true when the edits are allowed."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Limits on the edits of one call to `explain`.
+
+    Attributes:
+        allow_additions: Whether edges may be added.
+        allow_removals: Whether edges may be removed.
+        max_added: At most this many additions, None for no limit.
+        max_removed: At most this many removals, None for no limit.
+        max_edits: At most this many edits in all, None for no limit.
+        frozen_nodes: Nodes whose edges stay as they are.
+        frozen_edges: Existing edges that must stay.
+        forbidden_pairs: Pairs that must not become an edge.
+        rules: Further tests on graph and edits. They are Python, so they are asked only about
+            edit sets that flip the prediction, not about every candidate.
+
+    Example:
+        >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> keep = Constraints(allow_additions=False, frozen_edges=frozenset({(0, 1)}))
+        >>> (
+        ...     keep.allows(path, EditSet(removed={(1, 2)})),
+        ...     keep.allows(path, EditSet(removed={(0, 1)})),
+        ... )
+        (True, False)
+    """
+
+    allow_additions: bool = True
+    allow_removals: bool = True
+    max_added: int | None = None
+    max_removed: int | None = None
+    max_edits: int | None = None
+    frozen_nodes: frozenset[int] = frozenset()
+    frozen_edges: frozenset[Edge] = frozenset()
+    forbidden_pairs: frozenset[Edge] = frozenset()
+    rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot be met and store collections in one form."""
+        for name in ("max_added", "max_removed", "max_edits"):
+            limit = getattr(self, name)
+            if limit is not None and (not isinstance(limit, int) or limit < 0):
+                raise ConstraintError(
+                    f"expected {name} as a number of edges (0 or more) or None, got {limit!r}."
+                )
+        object.__setattr__(self, "frozen_nodes", frozenset(int(node) for node in self.frozen_nodes))
+        object.__setattr__(self, "frozen_edges", _sorted_pairs(self.frozen_edges))
+        object.__setattr__(self, "forbidden_pairs", _sorted_pairs(self.forbidden_pairs))
+        object.__setattr__(self, "rules", tuple(self.rules))
+
+    def on(self, space: PairSpace) -> AllowedEdits:
+        """These constraints on one graph, ready to check blocks of candidates."""
+        return AllowedEdits.of(self, space)
+
+    def allows(self, graph: Data, edits: EditSet) -> bool:
+        """Whether an edit set may be made to a graph."""
+        space = PairSpace.of(graph)
+        toggles = space.ids_of(sorted(edits.added | edits.removed))
+        return bool(self.on(space).check(toggles[None])[0]) and self.rules_allow(graph, edits)
+
+    def rules_allow(self, graph: Data, edits: EditSet) -> bool:
+        """Whether every rule accepts the edits."""
+        return all(rule(graph, edits) for rule in self.rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold: limits and pairs as they are, rules by name."""
+        plain: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name == "rules":
+                value = [getattr(rule, "__name__", type(rule).__name__) for rule in value]
+            elif isinstance(value, frozenset):
+                value = sorted(
+                    list(entry) if isinstance(entry, tuple) else entry for entry in value
+                )
+            plain[item.name] = value
+        return plain
+
+
+@dataclass(frozen=True, eq=False)
+class AllowedEdits:
+    """Constraints on one graph, as tensors.
+
+    Attributes:
+        additions: Ids of the pairs that may be added, ascending.
+        removals: Ids of the edges that may be removed, ascending.
+        max_added: At most this many additions.
+        max_removed: At most this many removals.
+        max_edits: At most this many edits.
+    """
+
+    space: PairSpace
+    additions: Tensor
+    removals: Tensor
+    max_added: int
+    max_removed: int
+    max_edits: int
+    _open: Tensor | None
+
+    @classmethod
+    def of(cls, constraints: Constraints, space: PairSpace) -> AllowedEdits:
+        """Work out which pairs are open to edits."""
+        _check_nodes(constraints, space)
+        additions, removals = _open_pairs(constraints, space)
+        max_added = _limit(constraints.max_added, additions.numel())
+        max_removed = _limit(constraints.max_removed, removals.numel())
+        max_edits = _limit(constraints.max_edits, max_added + max_removed)
+        if not max_edits:
+            raise ConstraintError(
+                f"expected at least one edge that may come or go, got none of {space.num_pairs} node "
+                "pairs; relax the constraints, or check that the graph is not complete or empty of edges."
+            )
+        everything = additions.numel() + removals.numel() == space.num_pairs
+        mask = None
+        if not everything:
+            mask = torch.zeros(space.num_pairs, dtype=torch.bool)
+            mask[additions] = True
+            mask[removals] = True
+        return cls(space, additions, removals, max_added, max_removed, max_edits, mask)
+
+    def check(self, toggles: Tensor) -> Tensor:
+        """Which candidates are allowed.
+
+        Args:
+            toggles: Pair ids of each candidate, -1 where a row is shorter [candidates, width].
+
+        Returns:
+            True where the candidate keeps every limit [candidates].
+        """
+        used = toggles >= 0
+        ids = toggles.clamp(min=0)
+        size = used.sum(dim=1)
+        allowed = (size <= self.max_edits) & (size > 0)
+        if self.max_added < toggles.size(1) or self.max_removed < toggles.size(1):
+            removed = (self.space.is_edge(ids) & used).sum(dim=1)
+            allowed &= (removed <= self.max_removed) & (size - removed <= self.max_added)
+        if self._open is not None:
+            allowed &= (self._open[ids] | ~used).all(dim=1)
+        return allowed
+
+
+def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Tensor]:
+    nothing = torch.empty(0, dtype=torch.long)
+    additions = space.non_edge_ids() if constraints.allow_additions else nothing
+    removals = space.edge_ids if constraints.allow_removals else nothing
+    if constraints.frozen_nodes:
+        frozen = torch.zeros(space.num_nodes, dtype=torch.bool)
+        frozen[list(constraints.frozen_nodes)] = True
+        additions, removals = (
+            ids[~torch.stack([frozen[end] for end in space.ends(ids)]).any(dim=0)]
+            for ids in (additions, removals)
+        )
+    forbidden = space.ids_of(constraints.forbidden_pairs)
+    kept = space.ids_of(constraints.frozen_edges)
+    return additions[~torch.isin(additions, forbidden)], removals[~torch.isin(removals, kept)]
+
+
+def _check_nodes(constraints: Constraints, space: PairSpace) -> None:
+    for node in constraints.frozen_nodes:
+        if not 0 <= node < space.num_nodes:
+            raise ConstraintError(
+                f"expected frozen nodes in 0..{space.num_nodes - 1}, got {node}; correct frozen_nodes."
+            )
+    for name in ("frozen_edges", "forbidden_pairs"):
+        for u, v in getattr(constraints, name):
+            if not 0 <= u < v < space.num_nodes:
+                raise ConstraintError(
+                    f"expected pairs of different nodes in 0..{space.num_nodes - 1} in {name}, "
+                    f"got ({u}, {v}); correct the pair."
+                )
+
+
+def _limit(limit: int | None, available: int) -> int:
+    return available if limit is None else min(limit, available)
+
+
+def _sorted_pairs(pairs: Iterable[Edge]) -> frozenset[Edge]:
+    return frozenset((min(int(u), int(v)), max(int(u), int(v))) for u, v in pairs)
+
+
+FREE = Constraints()
+"""No constraints at all."""

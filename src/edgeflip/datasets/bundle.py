@@ -1,0 +1,141 @@
+"""What a dataset is here: graphs, a split of them, class names, and a card saying where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch_geometric.data import Data
+
+from edgeflip.errors import DatasetError
+
+Drawing = Literal["plain", "molecule", "sentence"]
+Origin = Literal["file", "generated"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which graphs, by position, are for training, for choosing the model, and for testing."""
+
+    train: tuple[int, ...]
+    val: tuple[int, ...]
+    test: tuple[int, ...]
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Numbers of training, validation and test graphs."""
+        return len(self.train), len(self.val), len(self.test)
+
+
+@dataclass(frozen=True)
+class DatasetCard:
+    """Where the graphs come from and under which terms.
+
+    Attributes:
+        checksum: sha256 of the file the graphs were read from; none for generated graphs.
+        origin: `"file"` for published graphs, `"generated"` for ours of the same make-up.
+        notes: what a reader of results on this data should know.
+    """
+
+    title: str
+    licence: str
+    citation: str
+    source: str
+    checksum: str | None
+    origin: Origin
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetBundle:
+    """Graphs with everything needed to train on them, explain them and draw them.
+
+    Attributes:
+        motif_nodes: the nodes known to decide a graph's class, where there is such ground truth.
+        drawing: how the report draws a graph of this set.
+    """
+
+    name: str
+    graphs: Sequence[Data]
+    split: Split
+    class_names: tuple[str, ...]
+    motif_nodes: Callable[[Data], frozenset[int]] | None
+    drawing: Drawing
+    card: DatasetCard
+
+    def __post_init__(self) -> None:
+        used = [*self.split.train, *self.split.val, *self.split.test]
+        outside = [index for index in used if not 0 <= index < len(self.graphs)]
+        if outside:
+            raise DatasetError(
+                f"the split of '{self.name}' must name graphs in 0..{len(self.graphs) - 1}, "
+                f"got {outside[0]}; make the split from the number of graphs."
+            )
+        if len(set(used)) != len(used):
+            raise DatasetError(
+                f"the split of '{self.name}' must name each graph once, "
+                f"got {len(used) - len(set(used))} repeats; keep training and test graphs apart."
+            )
+
+    @property
+    def train(self) -> list[Data]:
+        """The training graphs."""
+        return [self.graphs[index] for index in self.split.train]
+
+    @property
+    def val(self) -> list[Data]:
+        """The graphs that choose between models."""
+        return [self.graphs[index] for index in self.split.val]
+
+    @property
+    def test(self) -> list[Data]:
+        """The graphs no decision is based on."""
+        return [self.graphs[index] for index in self.split.test]
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.class_names)
+
+    @property
+    def num_features(self) -> int:
+        """Width of the node features."""
+        if not self.graphs or self.graphs[0].x is None:
+            raise DatasetError(
+                f"dataset '{self.name}' must hold graphs with node features, got none; "
+                "give every graph an `x` of shape [nodes, features]."
+            )
+        return int(self.graphs[0].x.size(1))
+
+
+def random_split(count: int, seed: int = 2, shares: tuple[float, float] = (0.8, 0.1)) -> Split:
+    """Cut `count` graphs into training, validation and the rest, at random but always alike.
+
+    The default seed and the truncated sizes are those of the published experiments, so the test
+    graphs are theirs too.
+
+    Args:
+        count: number of graphs.
+        seed: of the generator that shuffles.
+        shares: of training and validation graphs; what is left is the test set.
+
+    Example:
+        >>> random_split(1000).sizes
+        (800, 100, 100)
+        >>> random_split(1000).test[:3]
+        (256, 698, 495)
+    """
+    if count < 0 or min(shares) < 0 or sum(shares) > 1:
+        raise DatasetError(
+            f"a split needs a count and shares that are not negative and sum to at most 1, "
+            f"got {count} and {shares}; for example use shares=(0.8, 0.1)."
+        )
+    train, val = (int(share * count) for share in shares)
+    parts = torch.utils.data.random_split(
+        range(count),  # type: ignore[arg-type]  # any sequence will do, only indices are read
+        [train, val, count - train - val],
+        generator=torch.Generator().manual_seed(seed),
+    )
+    return Split(*(tuple(int(index) for index in part.indices) for part in parts))

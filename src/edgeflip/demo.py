@@ -1,0 +1,120 @@
+"""The demo: train an oracle, explain its test graphs, keep everything, resume where it was left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+from tqdm import tqdm
+
+from edgeflip.datasets import DatasetBundle, load_dataset
+from edgeflip.explanation import CounterfactualSet
+from edgeflip.metrics import fidelity, seconds_per_graph, size, validity
+from edgeflip.oracle import ModelOracle
+from edgeflip.registry import make_explainer
+from edgeflip.storage import write_json, write_lines
+from edgeflip.training import TrainingReport, load_report, oracle_for
+
+DATASET = "ba_2motifs"
+METHOD = "random"
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found.
+
+    Attributes:
+        folder: Where its files are.
+        report: How the oracle's training went.
+        method: The explainer.
+        graphs: How many test graphs were explained, all of them predicted correctly.
+        validity: Share of them with a counterfactual.
+        size: Mean number of edits.
+        fidelity: Mean drop of the original class's probability.
+        seconds_per_graph: Mean time of an answer.
+        example_index: A test graph with an answer.
+        example: Its answer in a sentence.
+    """
+
+    folder: Path
+    report: TrainingReport
+    method: str
+    graphs: int
+    validity: float
+    size: float
+    fidelity: float
+    seconds_per_graph: float
+    example_index: int
+    example: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**asdict(self), "folder": str(self.folder), "report": self.report.to_dict()}
+
+
+def run_demo(
+    folder: Path,
+    *,
+    count: int = 100,
+    profile: str = "cpu",
+    seed: int = 0,
+    data_dir: Path | None = None,
+    progress: bool = False,
+) -> DemoResult:
+    """Explain BA-2Motifs test graphs and write oracle, answers and summary into a folder.
+
+    Args:
+        folder: Where everything goes.
+        count: At most this many of the correctly predicted test graphs.
+        profile: Preset profile.
+        seed: Seed of training and search.
+        data_dir: Folder of dataset files, see `load_dataset`.
+        progress: Whether to show progress on stderr.
+    """
+    bundle = load_dataset(DATASET, data_dir)
+    oracle = oracle_for(bundle, folder / "oracle", profile=profile, seed=seed, progress=progress)
+    explainer = make_explainer(METHOD, dataset=DATASET, profile=profile)
+    explainer.fit(bundle.train, oracle, seed=seed)
+    answers: dict[int, CounterfactualSet] = {}
+    places = list(_correctly_predicted(bundle, oracle))[:count]
+    bar = tqdm(places, desc=f"explaining with {METHOD}", unit="graph", disable=not progress)
+    for place in bar:
+        answers[place] = explainer.explain(bundle.test[place], seed=seed)
+    rows = [{"index": place, "answer": answer.to_dict()} for place, answer in answers.items()]
+    write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
+    result = _summary(folder, load_report(folder / "oracle"), explainer.name, answers)
+    write_json(folder / "summary.json", result.to_dict())
+    return result
+
+
+def _correctly_predicted(bundle: DatasetBundle, oracle: ModelOracle) -> Iterator[int]:
+    graphs: list[Data] = list(bundle.test)
+    for place, (graph, label) in enumerate(
+        zip(graphs, oracle.predict(graphs).tolist(), strict=True)
+    ):
+        if int(graph.y) == label:
+            yield place
+
+
+def _summary(
+    folder: Path, report: TrainingReport, method: str, answers: dict[int, CounterfactualSet]
+) -> DemoResult:
+    found = [place for place, answer in answers.items() if answer.found]
+    shown = next(iter(found or answers), -1)
+    every = list(answers.values())
+    return DemoResult(
+        folder=folder,
+        report=report,
+        method=method,
+        graphs=len(every),
+        validity=validity(every),
+        size=size(every),
+        fidelity=fidelity(every),
+        seconds_per_graph=seconds_per_graph(every),
+        example_index=shown,
+        example=str(answers[shown]) if shown >= 0 else "none",
+    )

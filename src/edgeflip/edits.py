@@ -1,0 +1,269 @@
+"""Edit sets: which edges come and which go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.errors import EditError
+from edgeflip.graphs import Edge, PairSpace, edge_pairs
+
+FillValue: TypeAlias = (
+    float | Tensor | Literal["zeros", "mean", "mode"] | Callable[[Data, Edge], Tensor]
+)
+"""The value of an added edge's attribute: a number, a row, a rule, or a function of graph and edge."""
+
+EdgeFill: TypeAlias = FillValue | Mapping[str, FillValue]
+"""A fill for `edge_attr`, or one fill per edge-level attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditSet:
+    """Edges to add to and to remove from an undirected graph.
+
+    Pairs may be given in either orientation; they are stored with the smaller node first.
+
+    Attributes:
+        added: Edges to add.
+        removed: Edges to remove; disjoint from `added`.
+
+    Example:
+        >>> edits = EditSet(added={(3, 1)}, removed={(0, 1)})
+        >>> print(edits)
+        +(1, 3) -(0, 1)
+        >>> len(edits)
+        2
+    """
+
+    added: frozenset[Edge] = frozenset()
+    removed: frozenset[Edge] = frozenset()
+
+    def __init__(self, added: Iterable[Edge] = (), removed: Iterable[Edge] = ()) -> None:
+        """Store the pairs, smaller node first."""
+        object.__setattr__(self, "added", _oriented(added))
+        object.__setattr__(self, "removed", _oriented(removed))
+        both = self.added & self.removed
+        if both:
+            raise EditError(
+                f"expected an edge to be added or removed, got both for {min(both)}; "
+                "drop it from one of the two."
+            )
+
+    @classmethod
+    def between(cls, before: Data, after: Data) -> EditSet:
+        """The edits that turn the edges of one graph into those of another on the same nodes."""
+        if before.num_nodes != after.num_nodes:
+            raise EditError(
+                f"expected two graphs on the same nodes, got {before.num_nodes} and "
+                f"{after.num_nodes} nodes; edit sets cannot add or remove nodes."
+            )
+        old, new = edge_pairs(before), edge_pairs(after)
+        return cls(added=new - old, removed=old - new)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """All edited pairs, sorted."""
+        return tuple(sorted(self.added | self.removed))
+
+    def __len__(self) -> int:
+        """Number of edits, the paper's explanation size."""
+        return len(self.added) + len(self.removed)
+
+    def __str__(self) -> str:
+        """The edits on one line: `+(u, v)` added, `-(u, v)` removed."""
+        signs = [f"+{edge}" for edge in sorted(self.added)]
+        return " ".join(signs + [f"-{edge}" for edge in sorted(self.removed)]) or "no edits"
+
+    def apply(self, graph: Data, *, fill: EdgeFill | None = None) -> Data:
+        """A copy of the graph with the edits made; the input is left as it is.
+
+        Args:
+            graph: An undirected graph; its self-loops stay.
+            fill: The attributes of added edges, needed when the graph has `edge_attr`. An
+                `edge_weight` is filled with 1 unless the fill says otherwise.
+
+        Raises:
+            EditError: If an edge to add exists, one to remove does not, or a fill is missing.
+        """
+        return apply_edits(PairSpace.of(graph), self, fill=fill)
+
+    def undo(self) -> EditSet:
+        """The edits that take these back.
+
+        Example:
+            >>> print(EditSet(added={(0, 1)}).undo())
+            -(0, 1)
+        """
+        return EditSet(added=self.removed, removed=self.added)
+
+    def subsets(self) -> Iterator[EditSet]:
+        """All subsets in bitmask order, from empty to full; bit i stands for `edges[i]`."""
+        edges = self.edges
+        for mask in range(2 ** len(edges)):
+            chosen = frozenset(compress(edges, (mask >> bit & 1 for bit in range(len(edges)))))
+            yield EditSet(added=self.added & chosen, removed=self.removed & chosen)
+
+    def jaccard(self, other: EditSet) -> float:
+        """Overlap of two edit sets: shared edits over all edits, 1 when both are empty.
+
+        Example:
+            >>> EditSet(added={(0, 1)}).jaccard(EditSet(added={(0, 1)}, removed={(1, 2)}))
+            0.5
+        """
+        mine = {(edge, True) for edge in self.added} | {(edge, False) for edge in self.removed}
+        theirs = {(edge, True) for edge in other.added} | {(edge, False) for edge in other.removed}
+        return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+
+    def touching(self, nodes: Collection[int]) -> int:
+        """Number of edits with at least one end among the nodes."""
+        wanted = set(nodes)
+        return sum(u in wanted or v in wanted for u, v in self.edges)
+
+    def to_dict(self) -> dict[str, list[list[int]]]:
+        """Plain lists for JSON."""
+        return {
+            "added": [list(edge) for edge in sorted(self.added)],
+            "removed": [list(edge) for edge in sorted(self.removed)],
+        }
+
+    @classmethod
+    def from_dict(cls, payload: Mapping[str, Any]) -> EditSet:
+        """The inverse of `to_dict`."""
+        try:
+            added = [(int(u), int(v)) for u, v in payload["added"]]
+            removed = [(int(u), int(v)) for u, v in payload["removed"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise EditError(
+                f"expected 'added' and 'removed' as lists of node pairs, got {payload!r}; "
+                "use EditSet.to_dict to write them."
+            ) from error
+        return cls(added, removed)
+
+
+def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = None) -> Data:
+    """`EditSet.apply` on a graph that is checked already."""
+    graph = space.graph
+    added, removed = space.ids_of(sorted(edits.added)), space.ids_of(sorted(edits.removed))
+    if bool(space.is_edge(added).any()):
+        edge = space.edges_of(added[space.is_edge(added)])[0]
+        raise EditError(
+            f"expected edges to add that are not there yet, got {edge}; remove it from added."
+        )
+    if not bool(space.is_edge(removed).all()):
+        edge = space.edges_of(removed[~space.is_edge(removed)])[0]
+        raise EditError(f"expected edges to remove that exist, got {edge}; remove it from removed.")
+    keep = torch.ones(graph.num_edges, dtype=torch.bool)
+    keep[space.columns[space.slots(removed)].flatten()] = False
+    u, v = space.ends(added)
+    edited = graph.clone()
+    for key, value in graph.to_dict().items():
+        if key == "edge_index":
+            # Both directions go together, or the GCN norm sees a directed graph.
+            new = torch.stack([torch.stack([u, v], 1).flatten(), torch.stack([v, u], 1).flatten()])
+            kept = value[:, keep.to(value.device)]
+            edited[key] = torch.cat([kept, new.to(value)], dim=1)
+        elif isinstance(value, Tensor) and graph.is_edge_attr(key):
+            rows = fill_rows(space, added, key, fill).repeat_interleave(2, dim=0)
+            edited[key] = torch.cat([value[keep.to(value.device)], rows])
+    return edited
+
+
+def edge_attributes(graph: Data) -> list[str]:
+    """Names of the edge-level tensors of a graph beside `edge_index`."""
+    return [
+        key
+        for key, value in graph.to_dict().items()
+        if key != "edge_index" and isinstance(value, Tensor) and graph.is_edge_attr(key)
+    ]
+
+
+def check_fill(graph: Data, fill: EdgeFill | None) -> None:
+    """Refuse a graph whose edge attributes have no fill, before any edge is added."""
+    for key in edge_attributes(graph):
+        if _fill_for(key, fill) is None:
+            raise EditError(
+                f"expected a fill for the '{key}' of added edges, got none; pass fill= "
+                "('zeros', 'mean', 'mode', a number, a row or a function), or allow no additions "
+                "with Constraints(allow_additions=False)."
+            )
+
+
+def fill_rows(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) -> Tensor:
+    """Values of one edge-level attribute for added pairs, one row per pair [len(ids), …]."""
+    value: Tensor = space.graph[key]
+    if not ids.numel():
+        return value[:0]
+    policy = _fill_for(key, fill)
+    if policy is None:
+        check_fill(space.graph, fill)
+    if callable(policy):
+        rows = torch.stack(
+            [torch.as_tensor(policy(space.graph, edge)).to(value) for edge in space.edges_of(ids)]
+        )
+    else:
+        row = _constant_row(value, key, policy)
+        rows = row.expand(len(ids), *value.shape[1:])
+    if rows.shape[1:] != value.shape[1:]:
+        raise EditError(
+            f"expected a fill for '{key}' of shape {list(value.shape[1:])}, "
+            f"got {list(rows.shape[1:])}; correct fill=."
+        )
+    return rows
+
+
+def _fill_for(key: str, fill: EdgeFill | None) -> FillValue | None:
+    fills: Mapping[str, FillValue] = fill if isinstance(fill, Mapping) else {}
+    if fill is not None and not isinstance(fill, Mapping):
+        fills = {"edge_attr": fill}
+    chosen = fills.get(key)
+    return 1.0 if chosen is None and key == "edge_weight" else chosen
+
+
+def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
+    """One row of the attribute's shape by a rule that is the same for all pairs."""
+    if isinstance(policy, Tensor):
+        row: Tensor = policy.to(value)
+        if row.shape != value.shape[1:]:
+            raise EditError(
+                f"expected a fill for '{key}' of shape {list(value.shape[1:])}, "
+                f"got {list(row.shape)}; correct fill=."
+            )
+        return row
+    if isinstance(policy, int | float):
+        return torch.full_like(value[:1], policy)[0] if value.numel() else value.new_tensor(policy)
+    if policy == "zeros":
+        return value.new_zeros(value.shape[1:])
+    if policy in ("mean", "mode") and not value.size(0):
+        raise EditError(
+            f"expected edges to take the {policy} '{key}' from, got none; pass a row as fill=."
+        )
+    if policy == "mean":
+        if not value.is_floating_point():
+            raise EditError(
+                f"expected a floating-point '{key}' for fill='mean', got {value.dtype}; use 'mode'."
+            )
+        return value.mean(dim=0)
+    if policy == "mode":
+        rows, counts = torch.unique(value, dim=0, return_counts=True)
+        return rows[counts.argmax()]
+    raise EditError(
+        f"expected fill to be 'zeros', 'mean', 'mode', a number, a row or a function, got {policy!r}."
+    )
+
+
+def _oriented(edges: Iterable[Edge]) -> frozenset[Edge]:
+    oriented = set()
+    for pair in edges:
+        u, v = int(pair[0]), int(pair[1])
+        if u == v or u < 0 or v < 0:
+            raise EditError(
+                f"expected a pair of different nodes, got ({u}, {v}); self-loops cannot be edited."
+            )
+        oriented.add((min(u, v), max(u, v)))
+    return frozenset(oriented)

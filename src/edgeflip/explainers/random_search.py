@@ -1,0 +1,101 @@
+"""Random: every edit set within limits, smallest first, in a seeded random order inside a size.
+
+It learns nothing and proposes without a plan, so it is the reference the others are measured by:
+what it finds before its budget ends has the fewest edits there are within the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from edgeflip.base import CounterfactualExplainer
+from edgeflip.combinatorics import COUNT_LIMIT, Level, RandomOrder
+from edgeflip.errors import ConfigError
+from edgeflip.metering import Budget
+from edgeflip.proposals import ProposalBlock
+from edgeflip.search import Problem
+from edgeflip.settings import STRICT
+
+# Small blocks first, since most flips are found early; large ones later, since they cost less each.
+_FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096
+
+
+@dataclass(frozen=True)
+class RandomConfig:
+    """Settings of `RandomSearch`.
+
+    Attributes:
+        max_removed: R, at most this many removals.
+        max_added: K, at most this many additions.
+        stop_at_first: Whether the first flip ends the search, as in the paper; otherwise all edit
+            sets within the limits are tried.
+        oracle_calls: Graphs to ask about when a call names no budget, None for no limit.
+        seconds: The deadline when a call names no budget, None for no limit.
+    """
+
+    __pydantic_config__ = STRICT
+
+    max_removed: int = 2
+    max_added: int = 2
+    stop_at_first: bool = True
+    oracle_calls: int | None = 1_000_000
+    seconds: float | None = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse limits that leave nothing to try."""
+        if self.max_removed < 0 or self.max_added < 0 or self.max_removed + self.max_added < 1:
+            raise ConfigError(
+                "expected max_removed and max_added of 0 or more, one of them at least 1, got "
+                f"{self.max_removed} and {self.max_added}."
+            )
+
+
+class RandomSearch(CounterfactualExplainer[RandomConfig]):
+    """Exhaustive search by size, in random order inside a size.
+
+    Example:
+        >>> from edgeflip import GCNClassifier, ModelOracle, load_dataset
+        >>> bundle = load_dataset("ba_2motifs")
+        >>> oracle = ModelOracle(GCNClassifier(num_features=10, num_classes=2))
+        >>> answer = RandomSearch().fit([], oracle).explain(bundle.test[0])
+        >>> answer.trace.status in ("found", "exhausted", "out_of_calls")
+        True
+    """
+
+    name: ClassVar[str] = "random"
+    config_type: ClassVar[type[RandomConfig]] = RandomConfig
+    learns: ClassVar[bool] = False
+
+    def default_budget(self) -> Budget:
+        """The budget of the settings."""
+        return Budget(oracle_calls=self.config.oracle_calls, seconds=self.config.seconds)
+
+    def _stops_at_first(self) -> bool:
+        return self.config.stop_at_first
+
+    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
+        allowed = problem.allowed
+        max_removed = min(self.config.max_removed, allowed.max_removed)
+        max_added = min(self.config.max_added, allowed.max_added)
+        for size in range(1, min(max_removed + max_added, allowed.max_edits) + 1):
+            level = Level.of(
+                size,
+                allowed.removals,
+                allowed.additions,
+                max_removed=max_removed,
+                max_added=max_added,
+            )
+            yield from self._level_blocks(level, problem)
+
+    def _level_blocks(self, level: Level, problem: Problem) -> Iterator[ProposalBlock]:
+        count = sum(level.counts)
+        if count > COUNT_LIMIT:
+            # No budget reaches the end of such a level, so a draw with rare repeats does the same.
+            while True:
+                yield ProposalBlock(level.draw(problem.rng))
+        if count:
+            order = RandomOrder(count, problem.rng)
+            for ranks in order.blocks(first=_FIRST_BLOCK, largest=_LARGEST_BLOCK):
+                yield ProposalBlock(level.toggles(ranks))

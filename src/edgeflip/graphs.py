@@ -1,0 +1,311 @@
+"""Undirected simple graphs as PyG `Data`, and the numbering of their node pairs.
+
+Inside edgeflip an unordered node pair has one number, its *pair id* in `0 .. n(n-1)/2 - 1`, counted
+row by row through the upper triangle: (0,1), (0,2), …, (0,n-1), (1,2), … An edit is a pair id: it
+removes the pair's edge when there is one and adds it when there is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.errors import GraphError
+
+Edge: TypeAlias = tuple[int, int]
+"""An unordered node pair `(u, v)` with `u < v`."""
+
+
+def pair_ids(sources: Tensor, targets: Tensor, num_nodes: int) -> Tensor:
+    """Ids of unordered node pairs.
+
+    Args:
+        sources: One end of each pair, any shape.
+        targets: The other end, same shape; the order of the two ends does not matter.
+        num_nodes: Number of nodes of the graph.
+
+    Example:
+        >>> pair_ids(torch.tensor([0, 3]), torch.tensor([1, 2]), num_nodes=4).tolist()
+        [0, 5]
+    """
+    low = torch.minimum(sources, targets)
+    high = torch.maximum(sources, targets)
+    return low * (2 * num_nodes - low - 1) // 2 + high - low - 1
+
+
+def id_pairs(ids: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Both ends `(u, v)`, `u < v`, of pair ids; the inverse of `pair_ids`.
+
+    Example:
+        >>> u, v = id_pairs(torch.tensor([0, 5]), num_nodes=4)
+        >>> list(zip(u.tolist(), v.tolist()))
+        [(0, 1), (2, 3)]
+    """
+    width = 2 * num_nodes - 1
+    # Solve the row's quadratic in floating point, then mend the last unit, which rounding can cost.
+    low = ((width - torch.sqrt((width * width - 8 * ids).double())) / 2).long()
+    low = torch.where(low * (width - low) // 2 > ids, low - 1, low)
+    low = torch.where((low + 1) * (width - low - 1) // 2 <= ids, low + 1, low)
+    return low, ids - low * (width - low) // 2 + low + 1
+
+
+@dataclass(frozen=True, eq=False)
+class PairSpace:
+    """The node pairs of one checked graph: which are edges, and where they stand in `edge_index`.
+
+    Build it with `PairSpace.of(graph)`, which refuses graphs that cannot be explained.
+
+    Attributes:
+        graph: The graph itself, untouched.
+        num_nodes: Number of nodes n.
+        num_pairs: Number of unordered pairs, n(n-1)/2.
+        edge_ids: Ids of the existing edges, ascending [m].
+        columns: Where each edge stands in `edge_index`, one column per direction [m, 2].
+    """
+
+    graph: Data
+    num_nodes: int
+    num_pairs: int
+    edge_ids: Tensor
+    columns: Tensor
+    _slots: Tensor | None = field(repr=False, default=None)
+    _ends: Tensor | None = field(repr=False, default=None)
+
+    @classmethod
+    def of(cls, graph: Data) -> PairSpace:
+        """Check a graph and number its pairs.
+
+        Raises:
+            GraphError: If the graph is empty, has one node, is directed, repeats an edge, names a
+                node that does not exist, or has features that are not finite.
+        """
+        num_nodes = _checked_num_nodes(graph)
+        _check_features(graph, num_nodes)
+        source, target = _checked_edge_index(graph, num_nodes)
+        column = torch.arange(source.numel())
+        proper = source != target
+        ids = pair_ids(source, target, num_nodes)[proper]
+        forward = (source < target)[proper]
+        order = torch.argsort(ids * 2 + (~forward).long())
+        ordered = ids[order]
+        if ordered.numel() % 2 or not _alternate(ordered, forward[order]):
+            _raise_directed_or_duplicate(ordered, forward[order], num_nodes)
+        _check_self_loops(source[~proper])
+        num_pairs = num_nodes * (num_nodes - 1) // 2
+        edge_ids = ordered[::2].contiguous()
+        slots = ends = None
+        if num_pairs <= _TABLE_LIMIT:
+            slots = torch.full((num_pairs,), -1, dtype=torch.long)
+            slots[edge_ids] = torch.arange(edge_ids.numel())
+            ends = torch.triu_indices(num_nodes, num_nodes, offset=1)
+        columns = column[proper][order].reshape(-1, 2)
+        return cls(graph, num_nodes, num_pairs, edge_ids, columns, slots, ends)
+
+    def slots(self, ids: Tensor) -> Tensor:
+        """Position of each pair in `edge_ids`, or -1 where the pair is no edge; any shape."""
+        if self._slots is not None:
+            return self._slots[ids]
+        place = torch.searchsorted(self.edge_ids, ids).clamp_(max=max(0, self.edge_ids.numel() - 1))
+        if not self.edge_ids.numel():
+            return torch.full_like(ids, -1)
+        return torch.where(self.edge_ids[place] == ids, place, -1)
+
+    def ends(self, ids: Tensor) -> Tensor:
+        """Both ends of pairs, the smaller first [2, *ids.shape]."""
+        if self._ends is not None:
+            return self._ends[:, ids]
+        return torch.stack(id_pairs(ids, self.num_nodes))
+
+    def is_edge(self, ids: Tensor) -> Tensor:
+        """Whether each pair is an edge of the graph; any shape."""
+        return self.slots(ids) >= 0
+
+    def non_edge_ids(self) -> Tensor:
+        """Ids of all pairs without an edge, ascending [num_pairs - m]."""
+        missing = torch.ones(self.num_pairs, dtype=torch.bool)
+        missing[self.edge_ids] = False
+        return missing.nonzero().flatten()
+
+    def ids_of(self, edges: Iterable[Edge]) -> Tensor:
+        """Pair ids of edges given as node pairs, in either orientation.
+
+        Raises:
+            GraphError: If an end is not a node of the graph, or both ends are the same.
+        """
+        pairs = [(int(u), int(v)) for u, v in edges]
+        for u, v in pairs:
+            if u == v or not (0 <= u < self.num_nodes and 0 <= v < self.num_nodes):
+                raise GraphError(
+                    f"expected a pair of different nodes in 0..{self.num_nodes - 1}, "
+                    f"got ({u}, {v}); correct the pair."
+                )
+        ends = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2)
+        return pair_ids(ends[:, 0], ends[:, 1], self.num_nodes)
+
+    def edges_of(self, ids: Tensor) -> list[Edge]:
+        """Node pairs of pair ids, in their order."""
+        u, v = self.ends(ids.flatten()).tolist()
+        return list(zip(u, v, strict=True))
+
+    @property
+    def self_loop_nodes(self) -> Tensor:
+        """Nodes with a self-loop; edits never touch these."""
+        edge_index = _edge_index(self.graph)
+        return edge_index[0, edge_index[0] == edge_index[1]]
+
+
+# A table entry per pair makes look-ups one gather; above this many pairs (n > 2,800) memory wins.
+_TABLE_LIMIT = 4_000_000
+
+
+def edge_pairs(graph: Data) -> frozenset[Edge]:
+    """The undirected edges of a graph as node pairs, without self-loops.
+
+    Example:
+        >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> sorted(edge_pairs(path))
+        [(0, 1), (1, 2)]
+    """
+    source, target = _edge_index(graph).tolist()
+    return frozenset((min(u, v), max(u, v)) for u, v in zip(source, target, strict=True) if u != v)
+
+
+def non_edges(graph: Data) -> frozenset[Edge]:
+    """The node pairs of a graph that have no edge."""
+    space = PairSpace.of(graph)
+    return frozenset(space.edges_of(space.non_edge_ids()))
+
+
+def canonical(graph: Data) -> Data:
+    """A copy of the graph with its edges in lexicographic order; two equal graphs become identical."""
+    edge_index = _edge_index(graph)
+    order = torch.argsort(edge_index[0] * (int(graph.num_nodes or 0) + 1) + edge_index[1])
+    copy = graph.clone()
+    for key, value in graph.to_dict().items():
+        if key == "edge_index":
+            copy[key] = edge_index[:, order]
+        elif isinstance(value, Tensor) and graph.is_edge_attr(key):
+            copy[key] = value[order]
+    return copy
+
+
+def fingerprint(graph: Data) -> str:
+    """A short hash of everything in the graph that a model can read, whatever the order of edges.
+
+    Example:
+        >>> one = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+        >>> two = Data(edge_index=torch.tensor([[1, 0], [0, 1]]), num_nodes=2)
+        >>> fingerprint(one) == fingerprint(two)
+        True
+    """
+    digest = hashlib.sha256(f"n={graph.num_nodes}".encode())
+    for key, value in sorted(canonical(graph).to_dict().items()):
+        if isinstance(value, Tensor):
+            digest.update(f"{key}:{value.dtype}:{tuple(value.shape)}".encode())
+            flat = value.detach().cpu().contiguous().flatten()
+            digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
+        else:
+            digest.update(f"{key}={value!r}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _edge_index(graph: Data) -> Tensor:
+    edge_index = graph.edge_index
+    if not isinstance(edge_index, Tensor):
+        raise GraphError(
+            f"expected a graph with edge_index, got one with {edge_index!r}; "
+            "set edge_index (an empty [2, 0] tensor for a graph without edges)."
+        )
+    return edge_index
+
+
+def _checked_num_nodes(graph: Data) -> int:
+    if not isinstance(graph, Data):
+        raise GraphError(
+            f"expected a torch_geometric.data.Data graph, got {type(graph).__name__}; wrap it in Data."
+        )
+    _edge_index(graph)
+    num_nodes = int(graph.num_nodes or 0)
+    if num_nodes == 0:
+        raise GraphError(
+            "expected a graph with nodes, got an empty one; give it at least two nodes."
+        )
+    if num_nodes == 1:
+        raise GraphError(
+            "expected a graph with at least two nodes, got one node; there is no node pair to edit."
+        )
+    return num_nodes
+
+
+def _checked_edge_index(graph: Data, num_nodes: int) -> Tensor:
+    edge_index = _edge_index(graph)
+    if edge_index.dim() != 2 or edge_index.size(0) != 2 or edge_index.is_floating_point():
+        raise GraphError(
+            f"expected edge_index as integers [2, edges], got {edge_index.dtype} "
+            f"{list(edge_index.shape)}; see the PyG documentation of Data."
+        )
+    edge_index = edge_index.detach().cpu().long()
+    if edge_index.numel() and not (
+        int(edge_index.min()) >= 0 and int(edge_index.max()) < num_nodes
+    ):
+        raise GraphError(
+            f"expected node numbers in 0..{num_nodes - 1}, got edges from {int(edge_index.min())} "
+            f"to {int(edge_index.max())}; correct edge_index or num_nodes."
+        )
+    return edge_index
+
+
+def _check_features(graph: Data, num_nodes: int) -> None:
+    x: Any = graph.x
+    if x is None:
+        return
+    if not isinstance(x, Tensor) or x.size(0) != num_nodes:
+        raise GraphError(
+            f"expected node features x with one row per node ({num_nodes}), "
+            f"got {list(x.shape) if isinstance(x, Tensor) else type(x).__name__}; correct x."
+        )
+    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+        row = int((~torch.isfinite(x.reshape(num_nodes, -1)).all(dim=1)).nonzero()[0])
+        raise GraphError(
+            f"expected finite node features, got NaN or infinity at node {row}; clean x first."
+        )
+
+
+def _alternate(ordered: Tensor, forward: Tensor) -> bool:
+    """Whether every pair stands there exactly twice, once per direction."""
+    first, second = ordered[::2], ordered[1::2]
+    once = bool((first == second).all()) and bool((first[1:] != first[:-1]).all())
+    return once and bool(forward[::2].all()) and not bool(forward[1::2].any())
+
+
+def _raise_directed_or_duplicate(ordered: Tensor, forward: Tensor, num_nodes: int) -> None:
+    directed = ordered * 2 + (~forward).long()
+    repeats = directed[1:][directed[1:] == directed[:-1]]
+    if repeats.numel():
+        u, v = id_pairs(repeats[:1] // 2, num_nodes)
+        raise GraphError(
+            f"expected each edge once, got ({int(u)}, {int(v)}) more than once; "
+            "call torch_geometric.utils.coalesce first."
+        )
+    ids, counts = torch.unique(ordered, return_counts=True)
+    u, v = id_pairs(ids[counts == 1][:1], num_nodes)
+    raise GraphError(
+        f"expected an undirected graph, got ({int(u)}, {int(v)}) in one direction only; "
+        "call torch_geometric.utils.to_undirected first."
+    )
+
+
+def _check_self_loops(loops: Tensor) -> None:
+    nodes, counts = torch.unique(loops, return_counts=True)
+    if bool((counts > 1).any()):
+        node = int(nodes[counts > 1][0])
+        raise GraphError(
+            f"expected each edge once, got the self-loop at node {node} more than once; "
+            "call torch_geometric.utils.coalesce first."
+        )

@@ -1,0 +1,184 @@
+"""Asking within limits: budgets, counting, remembering."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.edits import EdgeFill, apply_edits
+from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, OracleError
+from edgeflip.graphs import PairSpace
+from edgeflip.oracle import EditOracle, Oracle, is_distribution, one_line
+from edgeflip.proposals import AnswerStore, ProposalBlock, candidate_keys
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much one call to `explain` may spend.
+
+    Attributes:
+        oracle_calls: Graphs the search may ask the oracle about, None for no limit. Reading the
+            input's own label and re-checking the answers come on top and are counted apart.
+        seconds: A deadline as a safety net, None for no limit. Calls are reproducible, seconds are
+            not: two runs that end on the deadline may differ.
+    """
+
+    oracle_calls: int | None = 50_000
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse negative limits."""
+        for name in ("oracle_calls", "seconds"):
+            limit = getattr(self, name)
+            if limit is not None and not limit >= 0:
+                raise ConfigError(f"expected {name} of 0 or more, or None, got {limit!r}.")
+
+
+class MeteredOracle:
+    """An oracle that counts, remembers, and stops at a budget.
+
+    Args:
+        oracle: The oracle to ask.
+        budget: How many graphs may be asked about, and for how long.
+
+    Attributes:
+        calls: Graphs asked about so far; remembered answers are free.
+    """
+
+    def __init__(self, oracle: Oracle, budget: Budget | None = None) -> None:
+        self.oracle = oracle
+        self.budget = budget or Budget(oracle_calls=None)
+        self.calls = 0
+        self._answers_edits = hasattr(oracle, "predict_edits")
+        self._started = time.perf_counter()
+        self._stores: dict[int, tuple[PairSpace, AnswerStore]] = {}
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes C."""
+        return self.oracle.num_classes
+
+    @property
+    def remaining(self) -> float:
+        """Graphs that may still be asked about."""
+        limit = self.budget.oracle_calls
+        return float("inf") if limit is None else limit - self.calls
+
+    def out_of(self) -> Literal["timeout", "out_of_calls"] | None:
+        """Which part of the budget has run out, if any."""
+        seconds = self.budget.seconds
+        if seconds is not None and time.perf_counter() - self._started >= seconds:
+            return "timeout"
+        return "out_of_calls" if self.remaining <= 0 else None
+
+    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
+        """Class probabilities [len(graphs), C]; raises `BudgetExhausted` when they do not fit."""
+        if self.out_of() == "timeout" or len(graphs) > self.remaining:
+            raise self.exhausted()
+        self.calls += len(graphs)
+        return self.oracle.predict_proba(graphs)
+
+    def predict_edits(
+        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
+    ) -> Tensor:
+        """Class probabilities of edited graphs [candidates, C]; `BudgetExhausted` when they do not fit."""
+        answers = self.answer(space, toggles, fill=fill)
+        if bool(answers.isnan().any()):
+            raise self.exhausted()
+        return answers
+
+    def answer(self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None) -> Tensor:
+        """Probabilities of as many candidates, in order, as the budget allows.
+
+        Every distinct candidate is asked about once; repeats are answered from memory.
+
+        Returns:
+            Probabilities [candidates, C], NaN where the budget did not reach.
+        """
+        keys, order = candidate_keys(toggles).sort(stable=True)
+        _, store = self._stores.setdefault(id(space), (space, AnswerStore(self.num_classes)))
+        known, found = store.find(keys)
+        leads = torch.ones_like(known)
+        leads[1:] = keys[1:] != keys[:-1]
+        answers = torch.empty_like(found)
+        answers[order] = found
+        # Equal keys stand together and a stable sort keeps their order, so the first of each leads.
+        asked = torch.zeros_like(known)
+        asked[order] = leads & ~known
+        rows = asked.nonzero().flatten()
+        rows = rows[: int(min(self.remaining, rows.numel()))]
+        done = self._ask_in_turn(space, toggles, rows, answers, fill)
+        fresh = torch.zeros_like(known)
+        fresh[rows[:done]] = True
+        fresh = fresh[order]
+        store.add(keys[fresh], answers[order[fresh]])
+        repeats = ~leads & ~known
+        if bool(repeats.any()):
+            leader = torch.cummax(torch.where(leads, torch.arange(keys.numel()), 0), dim=0).values
+            answers[order[repeats]] = answers[order[leader[repeats]]]
+        return answers
+
+    def _ask_in_turn(
+        self,
+        space: PairSpace,
+        toggles: Tensor,
+        rows: Tensor,
+        answers: Tensor,
+        fill: EdgeFill | None,
+    ) -> int:
+        """Fill in the answers of rows, batch by batch until the deadline; how many were done."""
+        done = 0
+        for part in rows.split(getattr(self.oracle, "batch_size", 256)):
+            if not part.numel() or self.out_of() == "timeout":
+                break
+            answers[part] = self._ask(space, toggles[part], fill)
+            self.calls += part.numel()
+            done += part.numel()
+        return done
+
+    def _ask(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Tensor:
+        if self._answers_edits:
+            return cast(EditOracle, self.oracle).predict_edits(space, toggles, fill=fill)
+        block = ProposalBlock(toggles)
+        graphs = [
+            apply_edits(space, block.edit_set(r, space), fill=fill) for r in range(len(block))
+        ]
+        return checked_proba(self.oracle, graphs)
+
+    def exhausted(self) -> BudgetExhausted:
+        """The error for a budget that has run out."""
+        reason = self.out_of() or "out_of_calls"
+        return BudgetExhausted(
+            f"expected the search to fit {self.budget}, got more candidates; raise the budget.",
+            reason=reason,
+        )
+
+
+def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
+    """`oracle.predict_proba` with its answer checked, for oracles that are not ours [graphs, C]."""
+    try:
+        proba = torch.as_tensor(oracle.predict_proba(graphs)).detach().float().cpu()
+    except OracleError:
+        raise
+    except GraphError:
+        raise
+    except Exception as error:
+        raise OracleError(
+            f"expected an answer from the oracle, got {type(error).__name__}: {one_line(error)}."
+        ) from error
+    wanted = [len(graphs), oracle.num_classes]
+    if list(proba.shape) != wanted:
+        raise OracleError(
+            f"expected probabilities of shape {wanted}, got {list(proba.shape)}; correct the oracle."
+        )
+    if not bool(torch.isfinite(proba).all()) or not is_distribution(proba):
+        raise OracleError(
+            "expected probabilities (0 to 1, rows adding up to 1) from the oracle, got NaN or others."
+        )
+    return proba

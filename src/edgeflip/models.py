@@ -1,0 +1,218 @@
+"""The graph classifier we train as an oracle: a GCN with a sparse and a dense way to the same logits.
+
+The sparse way (`forward`) takes any batch PyG can make. The dense way (`project`, then
+`dense_logits`) is for many edited versions of one graph, or for graphs of one size: edits never
+change the node features, so the first product `X W` is shared by all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.nn import GCNConv, global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import add_self_loops, remove_self_loops
+
+from edgeflip.errors import ConfigError
+
+Readout = Literal["mean", "max", "sum"]
+
+_SPARSE_READOUT = {"mean": global_mean_pool, "max": global_max_pool, "sum": global_add_pool}
+
+# Values per intermediate matrix in the dense way: larger stacks are worked off in chunks that stay
+# in the processor's cache (measured on 1024 graphs of 25 nodes: twice as fast as one pass).
+_CHUNK_VALUES = 300_000
+
+
+@dataclass(frozen=True)
+class GCNConfig:
+    """The arguments of a `GCNClassifier`: all that is needed to build it again."""
+
+    num_features: int
+    num_classes: int
+    layers: tuple[int, ...] = (20, 20, 20)
+    readout: Readout = "mean"
+    normalize: bool = False
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        # A config read from JSON has a list here.
+        object.__setattr__(self, "layers", tuple(self.layers))
+        widths = (self.num_features, self.num_classes, *self.layers)
+        if not self.layers or any(type(width) is not int or width < 1 for width in widths):
+            raise ConfigError(
+                "a GCN needs whole numbers of at least 1 for features, classes and one or more "
+                f"layers, got {self.num_features}, {self.num_classes} and {self.layers}; "
+                "for example use layers=(20, 20, 20)."
+            )
+        if self.readout not in _SPARSE_READOUT:
+            raise ConfigError(
+                f"readout must be one of {', '.join(_SPARSE_READOUT)}, got '{self.readout}'; "
+                "choose one of them."
+            )
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError(
+                f"dropout must be at least 0 and below 1, got {self.dropout}; use 0 for none."
+            )
+
+
+class GCNClassifier(nn.Module):
+    """A graph classifier: graph convolutions with ReLU after each, a readout, one linear layer.
+
+    Every node sends its features to itself with weight 1, whether or not the input has a self loop
+    there, so a self loop in the input changes nothing.
+
+    Args:
+        num_features: width of the node features.
+        num_classes: number of logits.
+        layers: width of each convolution.
+        readout: how node embeddings become one per graph.
+        normalize: divide messages by the square roots of both degrees; without it the aggregation
+            is the plain sum `(A + I) X W + b`.
+        dropout: share of the readout dropped while training.
+
+    Attributes:
+        config: these arguments as one value; `GCNClassifier(**asdict(config))` builds the same.
+
+    Example:
+        >>> model = GCNClassifier(num_features=4, num_classes=3)
+        >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> model(torch.ones(3, 4), path).shape
+        torch.Size([1, 3])
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        layers: tuple[int, ...] = (20, 20, 20),
+        readout: Readout = "mean",
+        normalize: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        config = GCNConfig(num_features, num_classes, layers, readout, normalize, dropout)
+        self.config = config
+        widths = (config.num_features, *config.layers)
+        # Self loops and norms are the same for all layers; `forward` makes them once for all.
+        self.convs = nn.ModuleList(
+            GCNConv(before, after, normalize=False, add_self_loops=False)
+            for before, after in zip(widths, widths[1:], strict=False)
+        )
+        self.classify = nn.Linear(widths[-1], config.num_classes)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        batch: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Logits [graphs, classes] of a batch of graphs.
+
+        Args:
+            x: node features [nodes, features].
+            edge_index: edges, both directions [2, edges].
+            batch: the graph of each node [nodes]; by default all belong to one graph.
+            edge_weight: from 0, as good as removed, to 1, an ordinary edge [edges].
+        """
+        edges, weights = self._messages(edge_index, edge_weight, x)
+        hidden = x
+        for conv in self.convs:
+            hidden = conv(hidden, edges, weights).relu()
+        if batch is None:
+            batch = edge_index.new_zeros(x.size(0))
+        return self._classify(_SPARSE_READOUT[self.config.readout](hidden, batch))
+
+    def project(self, x: Tensor) -> Tensor:
+        """First product `X W` [..., nodes, width], the part of the work that edits do not change.
+
+        Args:
+            x: node features [..., nodes, features].
+        """
+        weight: Tensor = self._convolutions()[0].lin.weight
+        return functional.linear(x, weight)
+
+    def dense_logits(
+        self, projected: Tensor, adjacency: Tensor, *, inplace: bool = False
+    ) -> Tensor:
+        """Logits [graphs, classes] of graphs on the same nodes, equal to those of `forward`.
+
+        Args:
+            projected: what `project` made of the features, [nodes, width] when all graphs share
+                them or [graphs, nodes, width].
+            adjacency: symmetric, 0 or 1 (or weights in between) [graphs, nodes, nodes]; the
+                diagonal may hold the input's self loops, it is set to 1 in any case.
+            inplace: use `adjacency` as scratch space instead of copying it; only without gradients.
+        """
+        nodes = adjacency.size(1)
+        chunk = max(1, _CHUNK_VALUES // (nodes * max(nodes, *self.config.layers)))
+        parts = adjacency.split(chunk)
+        features = [projected] * len(parts) if projected.dim() == 2 else projected.split(chunk)
+        logits = [
+            self._dense_chunk(own, part, inplace=inplace)
+            for own, part in zip(features, parts, strict=True)
+        ]
+        return logits[0] if len(logits) == 1 else torch.cat(logits)
+
+    def _dense_chunk(self, projected: Tensor, adjacency: Tensor, *, inplace: bool) -> Tensor:
+        edges = self._dense_messages(adjacency, inplace=inplace)
+        graphs, nodes, _ = edges.shape
+        first, *later = self._convolutions()
+        if projected.dim() == 2:
+            # One large product is faster than one small product per graph.
+            hidden = torch.addmm(first.bias, edges.reshape(graphs * nodes, nodes), projected)
+        else:
+            hidden = torch.baddbmm(first.bias, edges, projected).flatten(0, 1)
+        hidden = hidden.relu_()
+        for conv in later:
+            gathered = torch.bmm(edges, hidden.view(graphs, nodes, -1)).flatten(0, 1)
+            hidden = torch.addmm(conv.bias, gathered, conv.lin.weight.t()).relu_()
+        return self._classify(self._dense_readout(hidden.view(graphs, nodes, -1)))
+
+    def _convolutions(self) -> list[GCNConv]:
+        return list(self.convs)  # typed: a ModuleList only knows modules
+
+    def _classify(self, embedding: Tensor) -> Tensor:
+        embedding = functional.dropout(embedding, self.config.dropout, training=self.training)
+        logits: Tensor = self.classify(embedding)
+        return logits
+
+    def _messages(
+        self, edge_index: Tensor, edge_weight: Tensor | None, x: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Edges and weights with exactly one self loop of weight 1 per node, normalised if asked.
+
+        Input self loops are dropped first rather than kept: kept, one of weight 0 would take away
+        the node's message to itself, which a removed self loop does not.
+        """
+        if edge_weight is None:
+            edge_weight = x.new_ones(edge_index.size(1))
+        edges, weights = remove_self_loops(edge_index, edge_weight)
+        edges, weights = add_self_loops(edges, weights, fill_value=1.0, num_nodes=x.size(0))
+        if self.config.normalize:
+            edges, weights = gcn_norm(edges, weights, x.size(0), add_self_loops=False)
+        return edges, weights
+
+    def _dense_messages(self, adjacency: Tensor, *, inplace: bool) -> Tensor:
+        """The matrix [graphs, nodes, nodes] every layer multiplies with."""
+        edges = adjacency if inplace else adjacency.clone()
+        edges.diagonal(dim1=1, dim2=2).fill_(1.0)
+        if self.config.normalize:
+            scale = edges.sum(dim=2, keepdim=True).rsqrt_()
+            if edges.requires_grad:  # autograd still needs the unscaled values
+                return edges * scale * scale.transpose(1, 2)
+            edges.mul_(scale).mul_(scale.transpose(1, 2))
+        return edges
+
+    def _dense_readout(self, hidden: Tensor) -> Tensor:
+        """One row per graph from one row per node, [graphs, nodes, width] to [graphs, width]."""
+        if self.config.readout == "mean":
+            return hidden.mean(dim=1)
+        if self.config.readout == "sum":
+            return hidden.sum(dim=1)
+        return hidden.amax(dim=1)

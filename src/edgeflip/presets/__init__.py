@@ -1,0 +1,100 @@
+"""Presets are data: one TOML file per profile and dataset, read and checked by `load_preset`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.presets.schema import Expected, ExpectedResult, OracleSettings, Preset
+from edgeflip.settings import read_settings
+
+__all__ = [
+    "PROFILES",
+    "Expected",
+    "ExpectedResult",
+    "OracleSettings",
+    "Preset",
+    "load_preset",
+    "read_preset",
+]
+
+PROFILES = ("paper", "cpu", "smoke")
+_FALLBACK = "default"
+
+
+def load_preset(dataset: str | None, profile: str = "cpu") -> Preset:
+    """The preset of a dataset, or the one for any data if it has none of its own.
+
+    Args:
+        dataset: its name; case and `-` against `_` do not matter.
+        profile: `"paper"` (the published values), `"cpu"` (what we recommend on two cores) or
+            `"smoke"` (seconds, for tests).
+
+    Example:
+        >>> load_preset("BA-2Motifs", "paper").oracle.epochs
+        800
+        >>> load_preset("ba_3motifs").method("random")["max_added"]
+        5
+        >>> load_preset("a set of my own").dataset is None
+        True
+    """
+    if profile not in PROFILES:
+        raise unknown_name("profile", profile, PROFILES)
+    folder = resources.files("edgeflip.presets").joinpath(profile)
+    name = (dataset or _FALLBACK).strip().lower().replace("-", "_")
+    # Compared with the names there are, never joined to a path: the name comes from outside.
+    own = {file.name for file in folder.iterdir() if file.name.endswith(".toml")}
+    file_name = f"{name}.toml" if f"{name}.toml" in own else f"{_FALLBACK}.toml"
+    text = folder.joinpath(file_name).read_text("utf-8")
+    own_name = None if file_name == f"{_FALLBACK}.toml" else name
+    return read_preset(text, dataset=own_name, profile=profile, where=f"{profile}/{file_name}")
+
+
+def read_preset(text: str, *, dataset: str | None, profile: str, where: str) -> Preset:
+    """A preset from the text of a TOML file.
+
+    Args:
+        text: the TOML.
+        dataset: the dataset it is for.
+        profile: the profile it is for.
+        where: the name of the file, for errors.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"expected TOML in {where}, got {error}; correct the file.") from None
+    for key, table in tables.items():
+        if not isinstance(table, dict):
+            raise ConfigError(
+                f"expected {where} to hold tables only (oracle, expected, one per method), got "
+                f"the value {table!r} for '{key}'; put it into a table."
+            )
+    oracle = read_settings(OracleSettings, tables.pop("oracle", {}), where=f"{where} [oracle]")
+    expected = tables.pop("expected", None)
+    return Preset(
+        dataset=dataset,
+        profile=profile,
+        oracle=oracle,
+        methods={name.replace("-", "_"): table for name, table in tables.items()},
+        expected=None if expected is None else _read_expected(expected, where=where),
+    )
+
+
+def _read_expected(table: Mapping[str, Any], *, where: str) -> Expected:
+    accuracies: dict[str, Any] = {key: table[key] for key in ("oracle_accuracy",) if key in table}
+    results = {}
+    for method, row in table.items():
+        if method in accuracies:
+            continue
+        if not isinstance(row, dict):
+            raise ConfigError(
+                f"expected results under [expected] in {where} to be tables, got {row!r} for "
+                f"'{method}'; write \"{method}\" = {{ validity = ... }}."
+            )
+        results[method] = read_settings(
+            ExpectedResult, row, where=f"{where} [expected] \"{method}\""
+        )
+    return Expected(**accuracies, methods=results)

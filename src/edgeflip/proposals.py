@@ -1,0 +1,275 @@
+"""Blocks of candidates: how proposals travel from a method to the oracle.
+
+A candidate is a row of pair ids: each id adds its edge or, when the edge exists, removes it. Rows are
+padded with -1, so that thousands of candidates are one tensor, and every step on the way to the
+oracle (cancelling, de-duplicating, checking, assembling) is a few tensor operations for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from edgeflip.edits import EdgeFill, EditSet, edge_attributes, fill_rows
+from edgeflip.errors import EditError
+from edgeflip.graphs import PairSpace
+
+PAD = -1
+"""The entry of a row that stands for no edit."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProposalBlock:
+    """Many candidate edit sets of one graph.
+
+    Attributes:
+        toggles: Pair ids of each candidate, `PAD` where a row is shorter [candidates, width].
+
+    Example:
+        >>> block = ProposalBlock.singles(torch.tensor([4, 9]))
+        >>> block.toggles.tolist(), len(block)
+        ([[4], [9]], 2)
+    """
+
+    toggles: Tensor
+
+    def __len__(self) -> int:
+        """Number of candidates."""
+        return self.toggles.size(0)
+
+    @classmethod
+    def singles(cls, ids: Tensor) -> ProposalBlock:
+        """One candidate per pair id."""
+        return cls(ids.reshape(-1, 1))
+
+    @classmethod
+    def from_edits(cls, edits: Sequence[EditSet], space: PairSpace) -> ProposalBlock:
+        """A block of edit sets, each checked against the graph."""
+        rows = [space.ids_of(entry.edges).tolist() for entry in edits]
+        width = max((len(row) for row in rows), default=0)
+        padded = [row + [PAD] * (width - len(row)) for row in rows]
+        toggles = torch.tensor(padded, dtype=torch.long).reshape(len(rows), width)
+        for entry in edits:
+            for edge_set, exists in ((entry.added, False), (entry.removed, True)):
+                wrong = space.is_edge(space.ids_of(sorted(edge_set))) != exists
+                if bool(wrong.any()):
+                    verb = "add that are not there yet" if not exists else "remove that exist"
+                    raise EditError(f"expected edges to {verb}, got {entry}; correct the proposal.")
+        return cls(toggles)
+
+    def normalised(self) -> ProposalBlock:
+        """Rows sorted, and an edit that is made and taken back within a row left out."""
+        if self.toggles.size(1) <= 1:
+            return self
+        ordered = self.toggles.sort(dim=1, descending=True).values
+        same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PAD)
+        if not bool(same.any()):
+            return ProposalBlock(ordered)
+        return ProposalBlock(_cancel_repeats(ordered))
+
+    def edit_set(self, row: int, space: PairSpace) -> EditSet:
+        """One candidate as an `EditSet`."""
+        ids = self.toggles[row]
+        ids = ids[ids != PAD]
+        existing = space.is_edge(ids)
+        return EditSet(added=space.edges_of(ids[~existing]), removed=space.edges_of(ids[existing]))
+
+
+def _cancel_repeats(ordered: Tensor) -> Tensor:
+    """Of every run of equal ids in a descending row keep one if the run is odd, none if it is even."""
+    width = ordered.size(1)
+    equal = ordered[:, :, None] == ordered[:, None, :]
+    odd = equal.sum(dim=2) % 2 == 1
+    first = ~(equal & torch.ones(width, width, dtype=torch.bool).tril(-1)).any(dim=2)
+    kept = torch.where(odd & first, ordered, PAD)
+    return kept.sort(dim=1, descending=True).values
+
+
+# Multipliers of the splitmix64 generator, as signed 64-bit integers.
+_MIX = (-0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15)
+
+
+def candidate_keys(toggles: Tensor) -> Tensor:
+    """A 64-bit key per candidate, the same for the same set of pairs in any order [candidates].
+
+    Every pair id is scrambled to 64 bits and a row's bits are combined by exclusive or, as chess
+    programs key positions: no sorting, and an edit made twice cancels in the key as well.
+    """
+    mixed = (toggles + 1) * _MIX[0]
+    for shift, factor in ((30, _MIX[1]), (27, _MIX[2])):
+        mixed = (mixed ^ _logical_shift(mixed, shift)) * factor
+    mixed = mixed ^ _logical_shift(mixed, 31)
+    keys = torch.zeros(toggles.size(0), dtype=torch.long)
+    for column in mixed.unbind(dim=1):
+        keys = keys ^ column
+    return keys
+
+
+def _logical_shift(values: Tensor, bits: int) -> Tensor:
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def assemble(
+    space: PairSpace,
+    toggles: Tensor,
+    *,
+    fill: EdgeFill | None = None,
+    device: torch.device | None = None,
+) -> Batch:
+    """All edited graphs of a block as one block-diagonal PyG batch.
+
+    Args:
+        space: The graph that is edited.
+        toggles: Normalised, allowed candidates [candidates, width].
+        fill: The attributes of added edges, see `EditSet.apply`.
+        device: Where the batch is made; the graph's own device by default.
+
+    Returns:
+        What `Batch.from_data_list` would give for the edited graphs, up to the order of edges.
+    """
+    graph = space.graph
+    edge_index = graph.edge_index.cpu()
+    count, nodes = toggles.size(0), space.num_nodes
+    used = toggles >= 0
+    ids = toggles.clamp(min=0)
+    slots = space.slots(ids)
+    removing, adding = used & (slots >= 0), used & (slots < 0)
+    keep = torch.ones(count, edge_index.size(1), dtype=torch.bool)
+    rows = removing.nonzero()[:, 0]
+    # Both directions go together, or the GCN norm sees a directed graph.
+    keep[rows[:, None], space.columns[slots[removing]]] = False
+    kept_row, kept_column = keep.nonzero(as_tuple=True)
+    new_row, new_ids = adding.nonzero()[:, 0], ids[adding]
+    u, v = space.ends(new_ids)
+    offset = new_row * nodes
+    added = torch.stack(
+        [torch.stack([u, v], 1) + offset[:, None], torch.stack([v, u], 1) + offset[:, None]]
+    )
+    edges = torch.cat([edge_index[:, kept_column] + kept_row * nodes, added.flatten(1)], dim=1)
+    batch = Batch(
+        batch=torch.arange(count).repeat_interleave(nodes), ptr=torch.arange(count + 1) * nodes
+    )
+    batch._num_graphs = count
+    batch.edge_index = edges
+    edge_keys = edge_attributes(graph)
+    for key in edge_keys:
+        value = graph[key].cpu()
+        rows_of_new = _unique_fill(space, new_ids, key, fill).cpu()
+        batch[key] = torch.cat([value[kept_column], rows_of_new.repeat_interleave(2, dim=0)])
+    _repeat_other_attributes(graph, batch, count, skip={"edge_index", *edge_keys})
+    target = device or graph.edge_index.device
+    return batch if target.type == "cpu" else batch.to(target)
+
+
+def _unique_fill(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) -> Tensor:
+    """Fill rows per added pair, asking a fill function once per distinct pair."""
+    distinct, place = torch.unique(ids, return_inverse=True)
+    return fill_rows(space, distinct, key, fill)[place]
+
+
+def _repeat_other_attributes(graph: Data, batch: Batch, count: int, *, skip: Iterable[str]) -> None:
+    for key, value in graph.to_dict().items():
+        if key in skip:
+            continue
+        if isinstance(value, Tensor) and graph.is_node_attr(key):
+            batch[key] = value.cpu().repeat(count, *[1] * (value.dim() - 1))
+        elif isinstance(value, Tensor):
+            batch[key] = torch.cat([(value if value.dim() else value[None]).cpu()] * count)
+        elif key == "num_nodes":
+            batch.num_nodes = space_nodes(graph) * count
+        else:
+            batch[key] = [value] * count
+
+
+def space_nodes(graph: Data) -> int:
+    """Number of nodes of a graph as a plain number."""
+    return int(graph.num_nodes or 0)
+
+
+def adjacency(
+    space: PairSpace, toggles: Tensor, base: Tensor, *, out: Tensor | None = None
+) -> Tensor:
+    """Dense adjacency matrices of all candidates [candidates, n, n].
+
+    Args:
+        space: The graph that is edited.
+        toggles: Normalised, allowed candidates [candidates, width].
+        base: The graph's own adjacency, from `base_adjacency` [n, n].
+        out: Room for the result [at least candidates, n, n]; made anew when left out.
+    """
+    count, nodes = toggles.size(0), space.num_nodes
+    room = base.new_empty(count, nodes, nodes) if out is None else out[:count]
+    matrices = room.copy_(base)
+    used = toggles >= 0
+    row = torch.arange(count)[:, None].expand_as(toggles)
+    if bool(used.all()):
+        ids, row = toggles.flatten(), row.flatten()
+    else:
+        ids, row = toggles[used], row[used]
+    u, v = space.ends(ids)
+    value = (space.slots(ids) < 0).to(base.dtype)
+    start = row * (nodes * nodes)
+    flat = matrices.view(-1)
+    flat[torch.cat([start + u * nodes + v, start + v * nodes + u])] = value.repeat(2)
+    return matrices
+
+
+def base_adjacency(space: PairSpace, dtype: torch.dtype = torch.float32) -> Tensor:
+    """The graph's adjacency matrix with its own self-loops [n, n]."""
+    matrix = torch.zeros(space.num_nodes, space.num_nodes, dtype=dtype)
+    source, target = space.graph.edge_index.cpu()
+    matrix[source, target] = 1.0
+    return matrix
+
+
+class AnswerStore:
+    """Answers by candidate key, looked up and added in whole blocks.
+
+    Keys are kept in a few sorted runs, each at least twice as long as the next, so that adding a
+    block costs a small merge and a look-up a few binary searches. Keys are handed in ascending
+    order: sorted once by the caller, all of these steps are quick walks through memory.
+    """
+
+    def __init__(self, num_columns: int) -> None:
+        self._columns = num_columns
+        self._runs: list[tuple[Tensor, Tensor]] = []
+
+    def __len__(self) -> int:
+        """Number of remembered answers."""
+        return sum(keys.numel() for keys, _ in self._runs)
+
+    def find(self, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """Which ascending keys are known [keys], and their answers, NaN where unknown [keys, columns]."""
+        known = torch.zeros(keys.numel(), dtype=torch.bool)
+        answers = torch.full((keys.numel(), self._columns), torch.nan)
+        for run_keys, run_answers in self._runs:
+            place = torch.searchsorted(run_keys, keys).clamp_(max=run_keys.numel() - 1)
+            hit = run_keys[place] == keys
+            if bool(hit.any()):
+                answers[hit] = run_answers[place[hit]]
+                known |= hit
+        return known, answers
+
+    def add(self, keys: Tensor, answers: Tensor) -> None:
+        """Remember answers of ascending keys that are not known yet."""
+        if not keys.numel():
+            return
+        self._runs.append((keys, answers))
+        while len(self._runs) > 1 and self._runs[-2][0].numel() < 2 * self._runs[-1][0].numel():
+            (old_keys, old_answers), (new_keys, new_answers) = self._runs[-2:]
+            merged, order = torch.cat([old_keys, new_keys]).sort()
+            self._runs[-2:] = [(merged, torch.cat([old_answers, new_answers])[order])]
+
+
+def first_occurrences(keys: Tensor) -> Tensor:
+    """True at the first place of every distinct key [keys]."""
+    ordered, order = torch.sort(keys, stable=True)
+    fresh = torch.ones_like(ordered, dtype=torch.bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    mask = torch.empty_like(fresh)
+    mask[order] = fresh
+    return mask

@@ -1,0 +1,305 @@
+"""One search: proposals in, verified and ranked counterfactuals out. The same for every method."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.constraints import AllowedEdits, Constraints
+from edgeflip.edits import EdgeFill, EditSet, apply_edits
+from edgeflip.errors import BudgetExhausted, EdgeflipError
+from edgeflip.explanation import Counterfactual, FactualSubgraph, Stage
+from edgeflip.graphs import PairSpace
+from edgeflip.metering import MeteredOracle, checked_proba
+from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
+from edgeflip.ranking import RankingPolicy, best_first
+
+Proposal: TypeAlias = EditSet | ProposalBlock
+"""What `_propose` yields: one edit set, or a block of many."""
+
+
+class StageClock:
+    """Seconds and oracle calls per stage; a stage inside another is not counted twice."""
+
+    def __init__(self, oracle: MeteredOracle) -> None:
+        self._oracle = oracle
+        self._names: list[str] = []
+        self._totals: dict[str, list[float]] = {}
+        self._mark = time.perf_counter()
+        self._calls = oracle.calls
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time and calls of the block for a stage."""
+        self._book()
+        self._names.append(name)
+        self._totals.setdefault(name, [0.0, 0])
+        try:
+            yield
+        finally:
+            self._book()
+            self._names.pop()
+
+    def add_calls(self, name: str, calls: int) -> None:
+        """Count oracle calls made outside the metered oracle."""
+        self._totals.setdefault(name, [0.0, 0])[1] += calls
+
+    def stages(self) -> dict[str, Stage]:
+        """Totals so far, in order of first use."""
+        return {name: Stage(total[0], int(total[1])) for name, total in self._totals.items()}
+
+    def _book(self) -> None:
+        now, calls = time.perf_counter(), self._oracle.calls
+        if self._names:
+            total = self._totals[self._names[-1]]
+            total[0] += now - self._mark
+            total[1] += calls - self._calls
+        self._mark, self._calls = now, calls
+
+
+@dataclass(eq=False)
+class Problem:
+    """One graph to explain, as a method sees it.
+
+    Attributes:
+        space: The graph and its node pairs.
+        allowed: Which pairs may come and go.
+        constraints: The constraints of the call.
+        oracle: The metered oracle; what a method asks it itself is counted too.
+        proba: The oracle's class probabilities on the graph [C].
+        label: The predicted class.
+        target: The wanted class, None for any other.
+        fill: The attributes of added edges.
+        rng: The generator that all of the method's random choices come from.
+        clock: Time and oracle calls per stage.
+        factual: Set by methods that find a factual subgraph, to be kept with the answer.
+    """
+
+    space: PairSpace
+    allowed: AllowedEdits
+    constraints: Constraints
+    oracle: MeteredOracle
+    proba: Tensor
+    label: int
+    target: int | None
+    fill: EdgeFill | None
+    rng: random.Random
+    clock: StageClock
+    factual: FactualSubgraph | None = field(default=None)
+
+    @property
+    def graph(self) -> Data:
+        """The input graph; never change it."""
+        return self.space.graph
+
+    def flips(self, proba: Tensor) -> Tensor:
+        """Where probabilities [candidates, C] are a change of class as asked [candidates]."""
+        labels = proba.argmax(dim=1)
+        changed = labels != self.label if self.target is None else labels == self.target
+        return changed & ~proba.isnan().any(dim=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of a block, sent back to the generator that proposed it.
+
+    Attributes:
+        proba: Class probabilities, NaN where a candidate was refused [candidates, C].
+        flipped: Where the prediction changed as asked [candidates].
+    """
+
+    proba: Tensor
+    flipped: Tensor
+
+
+class Search:
+    """Takes proposals, asks the oracle about them, and keeps the flips."""
+
+    def __init__(self, problem: Problem, *, stop_at_first: bool) -> None:
+        self.problem = problem
+        self.proposals = 0
+        self.rejected = 0
+        self._stop_at_first = stop_at_first
+        self._toggles: list[Tensor] = []
+        self._places: list[Tensor] = []
+        self._proba: list[Tensor] = []
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the first flip is found and is all that was wanted."""
+        return self._stop_at_first and bool(self._toggles)
+
+    def run(self, proposals: Iterable[Proposal]) -> None:
+        """Take proposals until they end or the first flip suffices.
+
+        Raises:
+            BudgetExhausted: When the budget ends the search.
+        """
+        clock = self.problem.clock
+        stream = iter(proposals)
+        answer: Outcome | None = None
+        while not self.is_finished:
+            reason = self.problem.oracle.out_of()
+            if reason is not None:
+                raise BudgetExhausted("the budget has run out.", reason=reason)
+            with clock.stage("propose"):
+                try:
+                    proposal = _advance(stream, answer)
+                except StopIteration:
+                    return
+            answer = self.offer(proposal)
+
+    def offer(self, proposal: Proposal) -> Outcome:
+        """Check a proposal against the constraints, ask the oracle, and note the flips.
+
+        Raises:
+            BudgetExhausted: When not every candidate could be asked about; what could is noted.
+        """
+        problem = self.problem
+        with problem.clock.stage("check"):
+            if isinstance(proposal, EditSet):
+                proposal = ProposalBlock.from_edits([proposal], problem.space)
+            toggles = proposal.normalised().toggles
+            allowed = problem.allowed.check(toggles)
+            everything = bool(allowed.all())
+            asked = toggles if everything else toggles[allowed]
+        with problem.clock.stage("oracle"):
+            answers = problem.oracle.answer(problem.space, asked, fill=problem.fill)
+        with problem.clock.stage("check"):
+            if everything:
+                proba = answers
+            else:
+                proba = torch.full((len(toggles), answers.size(1)), torch.nan)
+                proba[allowed] = answers
+            flipped = self._note(toggles, proba)
+            self.rejected += int((~allowed).sum())
+            self.proposals += len(toggles)
+        if bool(answers.isnan().any()) and not self.is_finished:
+            raise problem.oracle.exhausted()
+        return Outcome(proba, flipped)
+
+    def _note(self, toggles: Tensor, proba: Tensor) -> Tensor:
+        problem = self.problem
+        flipped = problem.flips(proba)
+        rows = flipped.nonzero().flatten()
+        if problem.constraints.rules and rows.numel():
+            block = ProposalBlock(toggles)
+            for row in rows.tolist():
+                edits = block.edit_set(row, problem.space)
+                flipped[row] = problem.constraints.rules_allow(problem.graph, edits)
+            rows = flipped.nonzero().flatten()
+        if self._stop_at_first:
+            rows = rows[:1]
+        if rows.numel():
+            self._toggles.append(toggles[rows])
+            self._places.append(rows + self.proposals)
+            self._proba.append(proba[rows])
+        return flipped
+
+    def counterfactuals(
+        self, policy: RankingPolicy, *, keep: int
+    ) -> tuple[list[Counterfactual], int]:
+        """The best flips, best first, each re-checked on the really edited graph.
+
+        Args:
+            policy: Scores fidelity and size.
+            keep: At most this many; where there is room for more than one, the first one found is
+                among them.
+
+        Returns:
+            The counterfactuals, and how many distinct flips there were in all.
+        """
+        if not self._toggles:
+            return [], 0
+        problem = self.problem
+        with problem.clock.stage("rank"):
+            width = max(part.size(1) for part in self._toggles)
+            toggles = torch.cat([_widened(part, width) for part in self._toggles])
+            distinct = first_occurrences(candidate_keys(toggles))
+            toggles = toggles[distinct]
+            places, proba = torch.cat(self._places)[distinct], torch.cat(self._proba)[distinct]
+            order = best_first(self._scores(policy, toggles, proba), toggles)
+            order = _with_first(order, keep)
+        verified = self._verified(policy, toggles, places, order, keep)
+        return verified, len(toggles)
+
+    def _scores(self, policy: RankingPolicy, toggles: Tensor, proba: Tensor) -> Tensor:
+        fidelity = self.problem.proba[self.problem.label] - proba[:, self.problem.label]
+        return policy(fidelity, (toggles != PAD).sum(dim=1))
+
+    def _verified(
+        self, policy: RankingPolicy, toggles: Tensor, places: Tensor, order: Tensor, keep: int
+    ) -> list[Counterfactual]:
+        """Ask about hard graphs, best candidates first, until enough are confirmed."""
+        problem, block = self.problem, ProposalBlock(toggles)
+        confirmed: list[tuple[int, EditSet, Tensor]] = []
+        with problem.clock.stage("verify"):
+            for part in order.split(max(1, keep)):
+                if len(confirmed) >= keep:
+                    break
+                edits = [block.edit_set(row, problem.space) for row in part.tolist()]
+                graphs = [apply_edits(problem.space, entry, fill=problem.fill) for entry in edits]
+                proba = checked_proba(problem.oracle.oracle, graphs)
+                problem.clock.add_calls("verify", len(graphs))
+                hits = zip(part.tolist(), edits, proba, problem.flips(proba).tolist(), strict=True)
+                confirmed += [(row, entry, probs) for row, entry, probs, hit in hits if hit]
+        confirmed = confirmed[:keep]
+        if not confirmed:
+            return []
+        rows = torch.tensor([row for row, _, _ in confirmed])
+        proba = torch.stack([probs for _, _, probs in confirmed])
+        scores = self._scores(policy, toggles[rows], proba)
+        fidelity = problem.proba[problem.label] - proba[:, problem.label]
+        entries = [
+            Counterfactual(
+                edits=edits,
+                proba=tuple(proba[i].tolist()),
+                fidelity=float(fidelity[i]),
+                score=float(scores[i]),
+                found_at=int(places[row]),
+            )
+            for i, (row, edits, _) in enumerate(confirmed)
+        ]
+        return [entries[i] for i in best_first(scores, toggles[rows]).tolist()]
+
+
+def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:
+    """The next proposal; a generator is told what became of its last one."""
+    if answer is not None and isinstance(stream, Generator):
+        proposal: Proposal = stream.send(answer)
+        return proposal
+    return next(stream)
+
+
+def _with_first(order: Tensor, keep: int) -> Tensor:
+    """The order with the first flip, entry 0, moved up to the last place that is kept."""
+    if keep < 2 or bool((order[:keep] == 0).any()):
+        return order
+    rest = order[order != 0]
+    return torch.cat([rest[: keep - 1], torch.zeros(1, dtype=torch.long), rest[keep - 1 :]])
+
+
+def _widened(toggles: Tensor, width: int) -> Tensor:
+    return torch.nn.functional.pad(toggles, (0, width - toggles.size(1)), value=PAD)
+
+
+def frozen(oracle: Any) -> Any:
+    """The oracle's own context for evaluation mode, when it has one."""
+    return oracle.frozen() if hasattr(oracle, "frozen") else nullcontext()
+
+
+def check_proposals(proposals: object, method: str) -> Iterable[Proposal]:
+    """Refuse a `_propose` that forgot to yield."""
+    if not isinstance(proposals, Iterable):
+        raise EdgeflipError(
+            f"expected _propose of '{method}' to yield edit sets or blocks, got {type(proposals).__name__}."
+        )
+    return proposals

@@ -1,0 +1,42 @@
+"""Randomness with a beginning and an end: seed everything, and put the old state back afterwards."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed Python, NumPy and torch inside the block; restore their states on exit.
+
+    All three are needed: PyG's negative sampling draws from Python's `random`, so seeding torch
+    alone leaves it unseeded.
+
+    Example:
+        >>> with seeded(7):
+        ...     first = random.random()
+        >>> with seeded(7):
+        ...     second = random.random()
+        >>> first == second
+        True
+    """
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()
+    torch_state = torch.random.get_rng_state()
+    cuda_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
+        torch.random.set_rng_state(torch_state)
+        if cuda_states:
+            torch.cuda.set_rng_state_all(cuda_states)

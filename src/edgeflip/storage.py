@@ -1,0 +1,257 @@
+"""Files that are whole or not there: JSON with a checksum, and saved models without pickles.
+
+Everything is first written beside its place, flushed to disk and then moved there in one step, so
+that a full disk, a crash or Ctrl-C never leaves half a file under a good name. One process at a
+time may write to a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as bytes_from_tensors
+from torch import Tensor
+
+from edgeflip.errors import ArtifactError
+
+FORMAT_VERSION = 1
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+# New weights wait under this name until the config that speaks of them is in place.
+_PENDING_FILE = "model.safetensors.pending"
+
+
+def checksum(payload: Any) -> str:
+    """The sha256 of a payload's canonical JSON: the same before and after a trip through a file.
+
+    Example:
+        >>> checksum({"b": (1, 2), "a": None}) == checksum({"a": None, "b": [1, 2]})
+        True
+    """
+    # Through JSON first: numbers as keys become strings there, and those sort differently.
+    plain = json.loads(_dumps(payload))
+    return hashlib.sha256(_dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def write_json(path: str | os.PathLike[str], payload: Mapping[str, Any]) -> Path:
+    """Write a JSON file with a `checksum` of its content, whole or not at all.
+
+    Args:
+        path: the file; its folder is made if need be.
+        payload: plain values; a `checksum` it already has must be right and is kept.
+    """
+    place = Path(path)
+    content = {key: value for key, value in payload.items() if key != "checksum"}
+    own = checksum(content)
+    if payload.get("checksum", own) != own:
+        raise ArtifactError(
+            f"expected a payload for {place} whose checksum is right, got one changed after it "
+            "was taken; leave the checksum out to have it made."
+        )
+    text = _dumps({**content, "checksum": own}, indent=2)
+    _write_bytes(place, f"{text}\n".encode())
+    return place
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a file that `write_json` wrote, its `checksum` included, and refuse a changed one."""
+    place = Path(path)
+    try:
+        payload = json.loads(_read_bytes(place).decode())
+    except (ValueError, RecursionError):
+        raise ArtifactError(
+            f"expected JSON in {place}, got something else or a part of it; write it again."
+        ) from None
+    if not isinstance(payload, dict) or "checksum" not in payload:
+        raise ArtifactError(
+            f"expected {place} to be written by edgeflip, got JSON without a checksum; write it "
+            "again."
+        )
+    if checksum({key: payload[key] for key in payload if key != "checksum"}) != payload["checksum"]:
+        raise ArtifactError(
+            f"expected {place} as edgeflip wrote it, got one that was changed; write it again."
+        )
+    return payload
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> Path:
+    """Write a text file line by line, whole or not at all; for JSON lines and tables."""
+    place = Path(path)
+    _write_bytes(place, "".join(f"{line}\n" for line in lines).encode())
+    return place
+
+
+def write_artifact(
+    folder: str | os.PathLike[str],
+    *,
+    kind: str,
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+) -> Path:
+    """Save a model as `config.json` and `model.safetensors`, both or neither.
+
+    What the folder held before stays readable until the new pair is complete. The config is the
+    turning point: it is moved into place when the new weights already lie beside the old ones, and
+    `read_artifact` takes the weights the config speaks of.
+
+    Args:
+        folder: made if need be.
+        kind: what it is, such as `"oracle"`; asked for again when reading.
+        config: plain values.
+        tensors: weights by name; may be none, and may be empty.
+    """
+    place = Path(folder)
+    # Copies, because safetensors refuses tensors that share memory.
+    weights = bytes_from_tensors(
+        {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    )
+    document = {
+        "format": FORMAT_VERSION,
+        "kind": kind,
+        "config": dict(config),
+        "weights": {"file": WEIGHTS_FILE, "sha256": hashlib.sha256(weights).hexdigest()},
+    }
+    checksum(document)  # raises before anything is written
+    pending = place / _PENDING_FILE
+    _write_bytes(pending, weights)
+    try:
+        write_json(place / CONFIG_FILE, document)
+    except BaseException:
+        with suppress(OSError):
+            pending.unlink()
+        raise
+    try:
+        pending.replace(place / WEIGHTS_FILE)
+    except OSError as error:
+        raise _unwritable(place / WEIGHTS_FILE, error) from error
+    return place
+
+
+def read_artifact(
+    folder: str | os.PathLike[str], kind: str
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read config and weights that `write_artifact` saved.
+
+    Args:
+        folder: where they are.
+        kind: what they must be.
+
+    Raises:
+        ArtifactError: if either file is missing, damaged, changed, of another kind, or written by
+            a newer edgeflip.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise ArtifactError(
+            f"expected a folder with a saved {kind} at {place}, found none; check the path or save "
+            "one there."
+        )
+    document = _read_document(place / CONFIG_FILE)
+    if document["kind"] != kind:
+        raise ArtifactError(
+            f"expected a saved {kind} in {place}, got a saved {document['kind']}; give the folder "
+            f"of a {kind}."
+        )
+    return document["config"], _read_tensors(place, document["weights"]["sha256"])
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    document = read_json(path)
+    version = document.get("format")
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise ArtifactError(
+            f"expected format {FORMAT_VERSION} or older in {path}, got {version}; it was written "
+            "by a newer edgeflip, upgrade to read it."
+        )
+    weights = document.get("weights")
+    has_weights = isinstance(weights, dict) and "sha256" in weights
+    if version != FORMAT_VERSION or not has_weights or not {"kind", "config"} <= document.keys():
+        raise ArtifactError(
+            f"expected {path} to describe a saved model, got other JSON; give the folder of one."
+        )
+    return document
+
+
+def _read_tensors(folder: Path, sha256: str) -> dict[str, Tensor]:
+    weights, pending = folder / WEIGHTS_FILE, folder / _PENDING_FILE
+    # A crash after the config was moved into place leaves the weights it speaks of pending.
+    candidates = [weights, pending] if weights.exists() else [pending]
+    contents = [_read_bytes(file) for file in candidates if file.exists()] or [_read_bytes(weights)]
+    matching = [found for found in contents if hashlib.sha256(found).hexdigest() == sha256]
+    if not matching:
+        raise ArtifactError(
+            f"expected {weights} to have sha256 {sha256}, got another: the file is damaged or "
+            "does not belong to the config beside it; save the model again."
+        )
+    try:
+        return dict(tensors_from_bytes(matching[0]))
+    except (SafetensorError, ValueError) as error:
+        raise ArtifactError(
+            f"expected tensors in {weights}, got '{error}'; save the model again."
+        ) from None
+
+
+def _dumps(payload: Any, **options: Any) -> str:
+    try:
+        return json.dumps(payload, allow_nan=False, ensure_ascii=False, **options)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArtifactError(
+            "expected plain values (texts, finite numbers, lists, tables) to write as JSON, "
+            f"got others ({error}); convert them first."
+        ) from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ArtifactError(f"expected the file {path}, found none; check the path.") from None
+    except OSError as error:
+        raise ArtifactError(
+            f"expected to read {path}, got '{error.strerror}'; check that it is a file and its "
+            "permissions."
+        ) from None
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    """Put `content` at `path` in one step; on any failure nothing is left behind."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError) -> ArtifactError:
+    return ArtifactError(
+        f"expected to write {path}, got '{error.strerror or error}'; nothing was changed there, "
+        "check free space and permissions."
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a power cut, where the system lets folders be synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,391 @@
+"""Training the oracle: from a dataset to a `ModelOracle`, to disk and back."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from edgeflip.datasets import DatasetBundle
+from edgeflip.datasets.stacks import check_trainable, stack_graphs
+from edgeflip.errors import ArtifactError, ConfigError, OracleError
+from edgeflip.models import GCNClassifier, GCNConfig
+from edgeflip.oracle import ModelOracle
+from edgeflip.presets import OracleSettings, load_preset
+from edgeflip.seeding import seeded
+from edgeflip.settings import STRICT, read_settings
+from edgeflip.storage import read_artifact, write_artifact
+
+_log = logging.getLogger(__name__)
+
+_KIND = "oracle"
+_EVALUATION_BATCH = 512
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """How one epoch went.
+
+    Attributes:
+        epoch: counted from 1.
+        epochs: how many there are at most.
+        improved: whether this is the best epoch so far.
+    """
+
+    epoch: int
+    epochs: int
+    train_loss: float
+    val_loss: float
+    val_accuracy: float
+    improved: bool
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """How a training went.
+
+    Attributes:
+        epochs: how many were run.
+        best_epoch: the one whose weights were kept, counted from 1; 0 if none was finished.
+        stopped: `"finished"` all epochs, `"early"` for want of improvement, or `"interrupted"`.
+    """
+
+    __pydantic_config__ = STRICT
+
+    dataset: str
+    seed: int
+    settings: OracleSettings
+    class_names: tuple[str, ...]
+    train_accuracy: float
+    val_accuracy: float
+    test_accuracy: float
+    epochs: int
+    best_epoch: int
+    wall_seconds: float
+    cpu_seconds: float
+    stopped: Literal["finished", "early", "interrupted"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TrainedClassifier:
+    """A trained model and how its training went."""
+
+    model: GCNClassifier
+    report: TrainingReport
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """Ctrl-C during training.
+
+    Attributes:
+        trained: the best model so far; its report is marked `"interrupted"`.
+    """
+
+    def __init__(self, trained: TrainedClassifier) -> None:
+        report = trained.report
+        super().__init__(
+            f"training on {report.dataset} was stopped after {report.epochs} of "
+            f"{report.settings.epochs} epochs, at validation accuracy {report.val_accuracy:.3f}."
+        )
+        self.trained = trained
+
+
+OnEpoch = Callable[[EpochReport], None]
+
+
+def train_oracle(
+    bundle: DatasetBundle,
+    *,
+    profile: str = "cpu",
+    seed: int = 0,
+    settings: OracleSettings | None = None,
+    progress: bool = False,
+    on_epoch: OnEpoch | None = None,
+) -> ModelOracle:
+    """Train a graph classifier on a dataset and make it an oracle.
+
+    Args:
+        bundle: the dataset.
+        profile: the preset whose settings are used, see `load_preset`.
+        seed: same seed, same weights; the caller's random state is left as it was.
+        settings: used instead of the preset's.
+        progress: show a progress bar on stderr.
+        on_epoch: called after every epoch.
+
+    Raises:
+        TrainingInterrupted: on Ctrl-C, with the best model so far.
+
+    Example:
+        >>> from edgeflip.datasets import load_dataset
+        >>> oracle = train_oracle(load_dataset("ba_2motifs"), profile="smoke")
+        >>> oracle.class_names
+        ('cycle', 'house')
+    """
+    chosen = settings or load_preset(bundle.name, profile).oracle
+    trained = fit_classifier(bundle, chosen, seed, progress=progress, on_epoch=on_epoch)
+    return _as_oracle(trained.model, bundle.class_names)
+
+
+def fit_classifier(
+    bundle: DatasetBundle,
+    settings: OracleSettings,
+    seed: int = 0,
+    *,
+    progress: bool = False,
+    on_epoch: OnEpoch | None = None,
+) -> TrainedClassifier:
+    """Train a `GCNClassifier` and keep the epoch that is best on the validation graphs.
+
+    Adam on the cross entropy, with gradient entries clipped; the test graphs are looked at once,
+    after all decisions. Arguments as for `train_oracle`.
+    """
+    check_trainable(bundle)
+    with seeded(seed):
+        run = _Run(bundle, settings, seed)
+        bar = tqdm(
+            total=settings.epochs, desc=f"training on {bundle.name}", unit="epoch",
+            disable=not progress,
+        )
+        try:
+            with bar:
+                for epoch in range(1, settings.epochs + 1):
+                    report = run.epoch(epoch)
+                    bar.set_postfix(val=f"{run.best_accuracy:.3f}", refresh=False)
+                    bar.update()
+                    if on_epoch is not None:
+                        on_epoch(report)
+                    if run.out_of_patience:
+                        return run.result("early")
+        except KeyboardInterrupt:
+            raise TrainingInterrupted(run.result("interrupted")) from None
+        return run.result("finished")
+
+
+def train_and_save(
+    bundle: DatasetBundle,
+    folder: str | os.PathLike[str],
+    *,
+    profile: str = "cpu",
+    seed: int = 0,
+    settings: OracleSettings | None = None,
+    progress: bool = False,
+    on_epoch: OnEpoch | None = None,
+) -> TrainingReport:
+    """Train an oracle and save it with its report, as `oracle_for` and `load_oracle` read it.
+
+    Nothing is saved when the training is interrupted. Arguments as for `train_oracle`.
+    """
+    chosen = settings or load_preset(bundle.name, profile).oracle
+    trained = fit_classifier(bundle, chosen, seed, progress=progress, on_epoch=on_epoch)
+    save_oracle(_as_oracle(trained.model, bundle.class_names), folder, trained.report)
+    return trained.report
+
+
+def oracle_for(
+    bundle: DatasetBundle,
+    folder: str | os.PathLike[str],
+    *,
+    profile: str = "cpu",
+    seed: int = 0,
+    progress: bool = False,
+) -> ModelOracle:
+    """The oracle saved in a folder, trained and saved there first if the folder has none.
+
+    Args:
+        bundle: the dataset; a saved oracle must have its features and classes.
+        folder: where the oracle is, or will be.
+        profile: the preset used if it must be trained.
+        seed: of that training.
+        progress: show a progress bar on stderr.
+    """
+    if not Path(folder).is_dir() or not any(Path(folder).iterdir()):
+        train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
+    oracle = load_oracle(folder)
+    config: GCNConfig = oracle.model.config
+    wanted = (bundle.num_features, bundle.num_classes)
+    if (config.num_features, config.num_classes) != wanted:
+        raise ConfigError(
+            f"expected an oracle for '{bundle.name}' ({wanted[0]} features, {wanted[1]} classes) "
+            f"in {folder}, got one for {config.num_features} features and {config.num_classes} "
+            "classes; give another folder."
+        )
+    return oracle
+
+
+def save_oracle(
+    oracle: ModelOracle, folder: str | os.PathLike[str], report: TrainingReport | None = None
+) -> Path:
+    """Write an oracle as `config.json` and `model.safetensors`.
+
+    Args:
+        oracle: one whose model is a `GCNClassifier`.
+        folder: made if need be.
+        report: how it was trained, for `load_report`.
+    """
+    model = oracle.model
+    if not isinstance(model, GCNClassifier):
+        raise ArtifactError(
+            f"expected an oracle whose model is a GCNClassifier, got {type(model).__name__}; "
+            "save your own model with torch and wrap it as ModelOracle(model) again."
+        )
+    config = {
+        "model": asdict(model.config),
+        "class_names": oracle.class_names,
+        "batch_size": oracle.batch_size,
+        "report": None if report is None else report.to_dict(),
+    }
+    return write_artifact(folder, kind=_KIND, config=config, tensors=model.state_dict())
+
+
+def load_oracle(folder: str | os.PathLike[str]) -> ModelOracle:
+    """Read an oracle that `save_oracle` wrote."""
+    config, tensors = read_artifact(folder, _KIND)
+    try:
+        model = GCNClassifier(**config["model"])
+        model.load_state_dict(tensors)
+        names, batch_size = config["class_names"], config["batch_size"]
+    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+        raise ArtifactError(
+            f"expected the weights in {folder} to fit the model described there, got "
+            f"'{' '.join(str(error).split())}'; save the oracle again."
+        ) from None
+    return _as_oracle(model, names, batch_size=batch_size)
+
+
+def load_report(folder: str | os.PathLike[str]) -> TrainingReport:
+    """Read how a saved oracle was trained."""
+    config, _ = read_artifact(folder, _KIND)
+    if config.get("report") is None:
+        raise ArtifactError(
+            f"expected a training report with the oracle in {folder}, found none; save the oracle "
+            "with its report."
+        )
+    return read_settings(TrainingReport, config["report"], where=f"the report in {folder}")
+
+
+def _as_oracle(
+    model: GCNClassifier, class_names: Sequence[str] | None, *, batch_size: int = 256
+) -> ModelOracle:
+    model.eval()
+    return ModelOracle(
+        model,
+        num_classes=model.config.num_classes,
+        class_names=class_names,
+        batch_size=batch_size,
+    )
+
+
+class _Run:
+    """The state of one training."""
+
+    def __init__(self, bundle: DatasetBundle, settings: OracleSettings, seed: int) -> None:
+        self.bundle, self.settings, self.seed = bundle, settings, seed
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+        self.graphs = stack_graphs(bundle.graphs)
+        self.model = GCNClassifier(
+            bundle.num_features,
+            bundle.num_classes,
+            layers=settings.layers,
+            readout=settings.readout,
+            normalize=settings.normalize,
+        )
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=True,  # one call for all weights: with models this small, calls are the cost
+        )
+        self.train = torch.tensor(bundle.split.train)
+        self.done = self.best_epoch = 0
+        self.best_accuracy, self.best_loss = -1.0, math.inf
+        self.best_state = copy.deepcopy(self.model.state_dict())
+
+    @property
+    def out_of_patience(self) -> bool:
+        patience = self.settings.patience
+        return patience is not None and self.done - self.best_epoch >= patience
+
+    def epoch(self, epoch: int) -> EpochReport:
+        """One pass over the training graphs, then a look at the validation graphs."""
+        self.model.train()
+        total = torch.zeros(())
+        for batch in self.train[torch.randperm(len(self.train))].split(self.settings.batch_size):
+            total += self._step(batch) * len(batch)
+        train_loss = float(total) / len(self.train)
+        val_loss, val_accuracy = self._evaluate(self.bundle.split.val)
+        if not math.isfinite(train_loss + val_loss):
+            raise OracleError(
+                f"expected a finite loss on '{self.bundle.name}', got {train_loss} in epoch {epoch} "
+                f"at learning rate {self.settings.learning_rate}; lower the learning rate, or "
+                "check the node features."
+            )
+        improved = self._is_better(val_accuracy, val_loss)
+        if improved:
+            self.best_epoch, self.best_accuracy, self.best_loss = epoch, val_accuracy, val_loss
+            self.best_state = copy.deepcopy(self.model.state_dict())
+        self.done = epoch
+        return EpochReport(
+            epoch, self.settings.epochs, train_loss, val_loss, val_accuracy, improved
+        )
+
+    def result(self, stopped: Literal["finished", "early", "interrupted"]) -> TrainedClassifier:
+        """The best model so far, measured on all parts of the data."""
+        self.model.load_state_dict(self.best_state)
+        self.model.eval()
+        split = self.bundle.split
+        accuracies = [self._evaluate(part)[1] for part in (split.train, split.val, split.test)]
+        report = TrainingReport(
+            self.bundle.name,
+            self.seed,
+            self.settings,
+            self.bundle.class_names,
+            *accuracies,
+            epochs=self.done,
+            best_epoch=self.best_epoch,
+            wall_seconds=time.perf_counter() - self.wall,
+            cpu_seconds=time.process_time() - self.cpu,
+            stopped=stopped,
+        )
+        _log.info("%s", report)
+        return TrainedClassifier(self.model, report)
+
+    def _step(self, batch: Tensor) -> Tensor:
+        logits = self.graphs.logits(self.model, batch)
+        loss = functional.cross_entropy(logits, self.graphs.labels[batch])
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.settings.clip_value is not None:
+            torch.nn.utils.clip_grad_value_(self.model.parameters(), self.settings.clip_value)
+        self.optimizer.step()
+        return loss.detach()
+
+    def _is_better(self, accuracy: float, loss: float) -> bool:
+        if self.settings.tie_break == "loss" and accuracy == self.best_accuracy:
+            return loss < self.best_loss
+        return accuracy > self.best_accuracy
+
+    @torch.no_grad()
+    def _evaluate(self, part: Sequence[int]) -> tuple[float, float]:
+        """Mean loss and accuracy."""
+        self.model.eval()
+        loss, hits = 0.0, 0
+        for batch in torch.tensor(part).split(_EVALUATION_BATCH):
+            logits, labels = self.graphs.logits(self.model, batch), self.graphs.labels[batch]
+            loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
+            hits += int((logits.argmax(dim=1) == labels).sum())
+        return loss / len(part), hits / len(part)

@@ -1,0 +1,260 @@
+"""The shared search: feedback, stages, errors, interruption."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from edgeflip import Budget, Constraints, EditSet, ModelOracle, ProposalBlock, SearchInterrupted
+from edgeflip.errors import (
+    ConfigError,
+    ConstraintError,
+    EditError,
+    GraphError,
+    NotFittedError,
+    OracleError,
+    TargetError,
+)
+from edgeflip.explainers.random_search import RandomConfig, RandomSearch
+from edgeflip.graphs import edge_pairs
+from edgeflip.testing import example_graphs, example_oracle
+
+GRAPH = example_graphs(3, seed=21)[2]
+
+
+def fitted(explainer=None, oracle=None):
+    return (explainer or RandomSearch()).fit([], oracle or example_oracle())
+
+
+class Scripted(RandomSearch):
+    """Yields what a test gives it."""
+
+    name = "scripted"
+    script = staticmethod(lambda problem: iter(()))
+
+    def _stops_at_first(self):
+        return False
+
+    def _propose(self, problem):
+        return self.script(problem)
+
+
+def scripted(script):
+    explainer = fitted(Scripted())
+    explainer.script = script
+    return explainer
+
+
+def test_a_generator_is_told_what_became_of_its_proposals():
+    seen = []
+
+    def script(problem):
+        outcome = yield ProposalBlock.singles(torch.arange(problem.space.num_pairs))
+        seen.append(outcome)
+
+    explainer = scripted(script)
+    answer = explainer.explain(GRAPH, constraints=Constraints(frozen_nodes=frozenset({0})))
+    (outcome,) = seen
+    refused = outcome.proba.isnan().any(dim=1)
+    assert int(refused.sum()) == GRAPH.num_nodes - 1 == answer.trace.rejected
+    assert int(outcome.flipped.sum()) == answer.trace.flips > 0
+    assert not bool((outcome.flipped & refused).any())
+
+
+def test_an_edge_removed_and_added_back_is_no_edit():
+    def script(problem):
+        outcome = yield ProposalBlock(torch.tensor([[3, 3], [3, 4]]))
+        assert bool(outcome.proba[0].isnan().all())
+        assert not bool(outcome.proba[1].isnan().any())
+
+    assert scripted(script).explain(GRAPH).trace.rejected == 1
+
+
+def test_repeats_cost_no_oracle_call_and_are_answered():
+    def script(problem):
+        one = yield ProposalBlock(torch.tensor([[3, 5], [5, 3], [3, -1]]))
+        two = yield ProposalBlock(torch.tensor([[-1, 3], [5, 3]]))
+        assert torch.equal(one.proba[0], one.proba[1])
+        assert torch.equal(one.proba[2], two.proba[0])
+        assert torch.equal(one.proba[0], two.proba[1])
+
+    answer = scripted(script).explain(GRAPH)
+    assert answer.trace.stages["oracle"].oracle_calls == 2
+    assert answer.trace.proposals == 5
+
+
+def test_the_same_flip_is_counted_once():
+    flips = RandomSearch(RandomConfig(stop_at_first=False, max_added=1, max_removed=1))
+    best = fitted(flips).explain(GRAPH).best.edits
+
+    def script(problem):
+        yield best
+        yield best
+
+    answer = scripted(script).explain(GRAPH)
+    assert answer.trace.flips == 1
+    assert len(answer) == 1
+
+
+def test_a_budget_that_ends_in_a_block_keeps_what_was_found():
+    everything = fitted(RandomSearch(RandomConfig(stop_at_first=False))).explain(
+        GRAPH, constraints=Constraints(max_edits=1), keep=100
+    )
+    calls = everything.first.found_at + 1
+    explainer = fitted(RandomSearch(RandomConfig(stop_at_first=False)))
+    answer = explainer.explain(GRAPH, budget=Budget(oracle_calls=calls))
+    assert answer.found
+    assert answer.trace.stopped_by == "out_of_calls"
+    assert answer.first.edits == everything.first.edits
+    assert answer.trace.stages["oracle"].oracle_calls == calls
+
+
+def test_stage_calls_add_up_to_what_the_oracle_was_asked():
+    oracle = example_oracle()
+    asked = []
+    plain = oracle.predict_proba
+
+    class Counting:
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            asked.append(len(graphs))
+            return plain(graphs)
+
+    answer = RandomSearch().fit([], Counting()).explain(GRAPH)
+    assert sum(asked) == answer.trace.oracle_calls
+
+
+def test_an_oracle_of_another_make_gives_the_same_edits():
+    oracle = example_oracle()
+
+    class Foreign:
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            return oracle.predict_proba(graphs)
+
+    one = fitted(oracle=oracle).explain(GRAPH)
+    two = RandomSearch().fit([], Foreign()).explain(GRAPH)
+    assert one.best.edits == two.best.edits
+
+
+def test_ctrl_c_carries_what_was_found():
+    edge = fitted().explain(GRAPH).best.edits
+
+    def script(problem):
+        yield edge
+        raise KeyboardInterrupt
+
+    with pytest.raises(SearchInterrupted) as interruption:
+        scripted(script).explain(GRAPH)
+    partial = interruption.value.partial
+    assert partial.best.edits == edge
+    assert partial.trace.stopped_by == "interrupted"
+
+
+def test_keep_one_keeps_the_best():
+    explainer = fitted(RandomSearch(RandomConfig(stop_at_first=False)))
+    full = explainer.explain(GRAPH, constraints=Constraints(max_edits=2), keep=1000)
+    one = explainer.explain(GRAPH, constraints=Constraints(max_edits=2), keep=1)
+    assert [entry.edits for entry in one.counterfactuals] == [full.best.edits]
+    three = explainer.explain(GRAPH, constraints=Constraints(max_edits=2), keep=3)
+    assert three.first.edits == full.first.edits
+    assert three.best.edits == full.best.edits
+
+
+def test_explaining_before_fit_is_refused():
+    with pytest.raises(NotFittedError, match="fit"):
+        RandomSearch().explain(GRAPH)
+
+
+@pytest.mark.parametrize("target", [2, -1, 1.5, "house", True])
+def test_a_target_out_of_range_is_refused(target):
+    with pytest.raises(TargetError, match="target"):
+        fitted().explain(GRAPH, target=target)
+
+
+def test_the_current_label_as_target_is_refused():
+    oracle = example_oracle()
+    label = int(oracle.predict([GRAPH])[0])
+    with pytest.raises(TargetError, match="predicts already"):
+        fitted(oracle=oracle).explain(GRAPH, target=label)
+
+
+def test_a_complete_graph_is_answered_by_removals_or_refused_when_these_are_forbidden():
+    pairs = [(u, v) for u in range(6) for v in range(6) if u != v]
+    complete = Data(x=torch.rand(6, 4), edge_index=torch.tensor(pairs).t().contiguous())
+    answer = fitted().explain(complete)
+    assert all(not entry.edits.added for entry in answer.counterfactuals)
+    with pytest.raises(ConstraintError, match="complete"):
+        fitted().explain(complete, constraints=Constraints(allow_removals=False))
+
+
+def test_another_feature_width_than_in_fit_is_refused():
+    explainer = RandomSearch().fit(example_graphs(2, seed=0), example_oracle())
+    narrow = example_graphs(1, seed=0, features=3)[0]
+    with pytest.raises(GraphError, match="4 features"):
+        explainer.explain(narrow)
+
+
+def test_a_wrong_feature_width_without_fit_graphs_keeps_the_models_message():
+    narrow = example_graphs(1, seed=0, features=3)[0]
+    with pytest.raises(OracleError, match="shapes"):
+        fitted().explain(narrow)
+
+
+def test_edge_attributes_need_a_fill_for_additions():
+    graph = GRAPH.clone()
+    graph.edge_attr = torch.ones(graph.num_edges, 2)
+    with pytest.raises(EditError, match="fill"):
+        fitted().explain(graph)
+    removals = fitted().explain(graph, constraints=Constraints(allow_additions=False))
+    assert all(not entry.edits.added for entry in removals.counterfactuals)
+    filled = fitted().explain(graph, fill="zeros")
+    assert filled.found
+    assert filled.edited_graph().edge_attr.size(1) == 2
+
+
+def test_self_loops_survive():
+    graph = GRAPH.clone()
+    graph.edge_index = torch.cat([graph.edge_index, torch.tensor([[2], [2]])], dim=1)
+    answer = fitted(RandomSearch(RandomConfig(stop_at_first=False))).explain(
+        graph, constraints=Constraints(max_edits=1)
+    )
+    assert answer.found
+    for entry in answer.counterfactuals:
+        edges = entry.edits.apply(graph).edge_index
+        assert int((edges[0] == edges[1]).sum()) == 1
+
+
+def test_a_model_is_no_oracle():
+    with pytest.raises(ConfigError, match="ModelOracle"):
+        RandomSearch().fit([], torch.nn.Linear(2, 2))
+
+
+def test_settings_of_another_method_are_refused():
+    with pytest.raises(ConfigError, match="RandomConfig"):
+        RandomSearch({"max_added": 2})
+
+
+def test_the_number_of_classes_may_be_left_out():
+    oracle = ModelOracle(example_oracle().model)
+    answer = RandomSearch().fit([], oracle).explain(GRAPH)
+    assert len(answer.proba) == 2
+
+
+def test_rules_see_the_whole_edit_set():
+    def only_removals(graph: Data, edits: EditSet) -> bool:
+        return not edits.added
+
+    explainer = fitted(RandomSearch(RandomConfig(stop_at_first=False, max_added=1, max_removed=1)))
+    answer = explainer.explain(GRAPH, constraints=Constraints(rules=(only_removals,)), keep=500)
+    assert answer.found
+    assert all(not entry.edits.added for entry in answer.counterfactuals)
+    assert explainer.explain(GRAPH).trace.flips > answer.trace.flips
+    assert answer.provenance.constraints["rules"] == ["only_removals"]
+
+
+def test_edges_of_the_input_are_the_callers():
+    before = edge_pairs(GRAPH)
+    fitted().explain(GRAPH)
+    assert edge_pairs(GRAPH) == before

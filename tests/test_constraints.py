@@ -1,0 +1,251 @@
+"""What may change: every limit, one at a time and all together."""
+
+import functools
+import itertools
+import json
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
+from edgeflip.constraints import FREE, Constraints
+from edgeflip.edits import EditSet
+from edgeflip.errors import ConstraintError, EdgeflipError
+from edgeflip.graphs import PairSpace, edge_pairs
+
+
+def naive_allows(constraints, edits):
+    """What the fields say, read one edit at a time."""
+
+    def within(number, limit):
+        return limit is None or number <= limit
+
+    return (
+        len(edits) > 0
+        and (constraints.allow_additions or not edits.added)
+        and (constraints.allow_removals or not edits.removed)
+        and within(len(edits.added), constraints.max_added)
+        and within(len(edits.removed), constraints.max_removed)
+        and within(len(edits), constraints.max_edits)
+        and not any(set(edge) & constraints.frozen_nodes for edge in edits.edges)
+        and not edits.removed & constraints.frozen_edges
+        and not edits.added & constraints.forbidden_pairs
+    )
+
+
+@st.composite
+def problems(draw):
+    graph = draw(graphs(max_nodes=6, attributes=False))
+    pairs = list(itertools.combinations(range(graph.num_nodes), 2))
+    some_pairs = st.frozensets(st.sampled_from(pairs), max_size=3)
+    limit = st.none() | st.integers(0, 3)
+    constraints = Constraints(
+        allow_additions=draw(st.booleans()),
+        allow_removals=draw(st.booleans()),
+        max_added=draw(limit),
+        max_removed=draw(limit),
+        max_edits=draw(limit),
+        frozen_nodes=draw(st.frozensets(st.integers(0, graph.num_nodes - 1), max_size=2)),
+        frozen_edges=draw(some_pairs),
+        forbidden_pairs=draw(some_pairs),
+    )
+    sets = draw(st.lists(st.sets(st.sampled_from(pairs), max_size=4), max_size=8))
+    return graph, constraints, sets
+
+
+@given(problems())
+def test_a_block_is_checked_like_its_edit_sets_one_by_one(problem):
+    graph, constraints, sets = problem
+    space, edges = PairSpace.of(graph), edge_pairs(graph)
+    try:
+        allowed = constraints.on(space)
+    except ConstraintError:
+        singles = [EditSet({pair} - edges, {pair} & edges) for pair in space.edges_of(_all(space))]
+        assert not any(naive_allows(constraints, edits) for edits in singles)
+        return
+    width = max((len(entry) for entry in sets), default=0)
+    rows = [space.ids_of(sorted(entry)).tolist() for entry in sets]
+    toggles = torch.tensor([row + [-1] * (width - len(row)) for row in rows], dtype=torch.long)
+    edits = [EditSet(entry - edges, entry & edges) for entry in sets]
+    wanted = [naive_allows(constraints, entry) for entry in edits]
+    assert allowed.check(toggles.reshape(len(sets), width)).tolist() == wanted
+    assert [constraints.allows(graph, entry) for entry in edits] == wanted
+
+
+@given(problems())
+def test_the_open_pairs_are_those_a_single_edit_may_use(problem):
+    graph, constraints, _ = problem
+    space, edges = PairSpace.of(graph), edge_pairs(graph)
+    try:
+        allowed = constraints.on(space)
+    except ConstraintError:
+        assume(False)
+    unlimited = Constraints(
+        allow_additions=constraints.allow_additions,
+        allow_removals=constraints.allow_removals,
+        frozen_nodes=constraints.frozen_nodes,
+        frozen_edges=constraints.frozen_edges,
+        forbidden_pairs=constraints.forbidden_pairs,
+    )
+    pairs = space.edges_of(_all(space))
+    additions = [p for p in pairs if p not in edges and naive_allows(unlimited, EditSet({p}))]
+    removals = [p for p in pairs if p in edges and naive_allows(unlimited, EditSet((), {p}))]
+    assert space.edges_of(allowed.additions) == additions
+    assert space.edges_of(allowed.removals) == removals
+    assert allowed.max_added <= len(additions)
+    assert allowed.max_removed <= len(removals)
+    assert 1 <= allowed.max_edits <= allowed.max_added + allowed.max_removed
+
+
+def _all(space):
+    return torch.arange(space.num_pairs)
+
+
+PATH = path_graph(5)
+ADD_ONE, ADD_TWO = EditSet(added={(0, 2)}), EditSet(added={(0, 2), (1, 4)})
+CUT_ONE, CUT_TWO = EditSet(removed={(0, 1)}), EditSet(removed={(0, 1), (3, 4)})
+SWAP = EditSet(added={(0, 2)}, removed={(0, 1)})
+
+FIELDS = {
+    "no additions": (Constraints(allow_additions=False), [CUT_ONE, CUT_TWO], [ADD_ONE, SWAP]),
+    "no removals": (Constraints(allow_removals=False), [ADD_ONE, ADD_TWO], [CUT_ONE, SWAP]),
+    "one addition": (Constraints(max_added=1), [ADD_ONE, SWAP, CUT_TWO], [ADD_TWO]),
+    "one removal": (Constraints(max_removed=1), [CUT_ONE, SWAP, ADD_TWO], [CUT_TWO]),
+    "no addition by number": (Constraints(max_added=0), [CUT_TWO], [ADD_ONE, SWAP]),
+    "one edit": (Constraints(max_edits=1), [ADD_ONE, CUT_ONE], [ADD_TWO, CUT_TWO, SWAP]),
+    "a frozen node": (Constraints(frozen_nodes={4}), [ADD_ONE, SWAP], [ADD_TWO, CUT_TWO]),
+    "a frozen edge": (Constraints(frozen_edges={(1, 0)}), [ADD_TWO], [CUT_ONE, CUT_TWO, SWAP]),
+    "a forbidden pair": (Constraints(forbidden_pairs={(2, 0)}), [CUT_TWO], [ADD_ONE, SWAP]),
+    "free": (FREE, [ADD_ONE, ADD_TWO, CUT_ONE, CUT_TWO, SWAP], [EditSet()]),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_each_limit_does_what_it_says(name):
+    constraints, good, bad = FIELDS[name]
+    assert [constraints.allows(PATH, edits) for edits in good] == [True] * len(good)
+    assert [constraints.allows(PATH, edits) for edits in bad] == [False] * len(bad)
+
+
+def test_an_edge_that_is_forbidden_as_a_pair_may_still_go():
+    assert Constraints(forbidden_pairs={(0, 1)}).allows(PATH, CUT_ONE)
+
+
+def test_a_missing_edge_that_is_frozen_may_still_come():
+    assert Constraints(frozen_edges={(0, 2)}).allows(PATH, ADD_ONE)
+
+
+@pytest.mark.parametrize("edits", [EditSet(added={(0, 1)}), EditSet(removed={(0, 2)})])
+def test_edits_that_do_not_fit_the_graph_are_not_allowed(edits):
+    try:
+        allowed = FREE.allows(PATH, edits)
+    except EdgeflipError:
+        allowed = False
+    assert not allowed
+
+
+@pytest.mark.parametrize(
+    ("graph", "constraints"),
+    [
+        (PATH, Constraints(allow_additions=False, allow_removals=False)),
+        (PATH, Constraints(max_edits=0)),
+        (PATH, Constraints(max_added=0, max_removed=0)),
+        (PATH, Constraints(frozen_nodes=range(5))),
+        (PATH, Constraints(frozen_nodes={0, 1, 2, 3})),
+        (PATH, Constraints(allow_additions=False, frozen_edges=edge_pairs(PATH))),
+        (make_graph(4, []), Constraints(allow_additions=False)),
+        (random_graph(4, density=1.1), Constraints(allow_removals=False)),
+        (make_graph(2, []), Constraints(forbidden_pairs={(0, 1)})),
+    ],
+)
+def test_constraints_that_leave_nothing_to_edit_are_refused(graph, constraints):
+    with pytest.raises(ConstraintError) as error:
+        constraints.on(PairSpace.of(graph))
+    assert_sentence(error, "relax the constraints")
+
+
+@pytest.mark.parametrize("field", ["max_added", "max_removed", "max_edits"])
+@pytest.mark.parametrize("value", [-1, 1.5, "2"])
+def test_a_limit_that_is_no_number_of_edges_is_refused(field, value):
+    with pytest.raises(ConstraintError) as error:
+        Constraints(**{field: value})
+    assert_sentence(error, field, repr(value))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "word"),
+    [
+        ("frozen_nodes", {5}, "frozen_nodes"),
+        ("frozen_nodes", {-1}, "frozen_nodes"),
+        ("frozen_edges", {(0, 5)}, "frozen_edges"),
+        ("frozen_edges", {(-1, 2)}, "frozen_edges"),
+        ("forbidden_pairs", {(2, 2)}, "forbidden_pairs"),
+    ],
+)
+def test_a_node_that_does_not_exist_is_refused_with_the_field_it_stands_in(field, value, word):
+    with pytest.raises(ConstraintError) as error:
+        Constraints(**{field: value}).on(PairSpace.of(PATH))
+    assert_sentence(error, word, "0..4")
+
+
+def test_every_rule_is_asked_about_graph_and_edits():
+    asked = []
+
+    def small(graph, edits):
+        asked.append((graph, edits))
+        return len(edits) < 2
+
+    def keeps_zero(graph, edits):
+        return not edits.touching({0})
+
+    constraints = Constraints(rules=[small, keeps_zero])
+    assert constraints.allows(PATH, EditSet(removed={(2, 3)}))
+    assert not constraints.allows(PATH, CUT_ONE)
+    assert not constraints.allows(PATH, CUT_TWO)
+    assert asked[0] == (PATH, EditSet(removed={(2, 3)}))
+    assert isinstance(constraints.rules, tuple)
+
+
+def test_rules_are_not_asked_about_whole_blocks():
+    def never(graph, edits):
+        raise AssertionError("a rule is Python and must not be asked about every candidate")
+
+    allowed = Constraints(rules=(never,)).on(PairSpace.of(PATH))
+    assert allowed.check(torch.tensor([[0], [1]])).tolist() == [True, True]
+
+
+def test_constraints_can_be_written_as_json():
+    def keeps_rings(graph, edits):
+        return True
+
+    class Valence:
+        def __call__(self, graph, edits):
+            return True
+
+    constraints = Constraints(
+        max_added=2,
+        frozen_nodes={3, 1},
+        frozen_edges={(2, 1)},
+        forbidden_pairs={(4, 0), (3, 0)},
+        rules=(keeps_rings, Valence(), functools.partial(keeps_rings)),
+    )
+    assert json.loads(json.dumps(constraints.to_dict())) == {
+        "allow_additions": True,
+        "allow_removals": True,
+        "max_added": 2,
+        "max_removed": None,
+        "max_edits": None,
+        "frozen_nodes": [1, 3],
+        "frozen_edges": [[1, 2]],
+        "forbidden_pairs": [[0, 3], [0, 4]],
+        "rules": ["keeps_rings", "Valence", "partial"],
+    }
+
+
+def test_the_orientation_of_constrained_pairs_does_not_matter():
+    assert Constraints(frozen_edges=[(1, 0)]) == Constraints(frozen_edges={(0, 1)})
+    assert hash(Constraints(forbidden_pairs=[(1, 0)])) == hash(
+        Constraints(forbidden_pairs={(0, 1)})
+    )

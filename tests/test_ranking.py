@@ -1,0 +1,95 @@
+"""The paper's score by hand, and the order it gives."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import assert_sentence
+from edgeflip.errors import ConfigError
+from edgeflip.proposals import PAD
+from edgeflip.ranking import SizeWeightedFidelity, best_first
+
+
+def test_the_weight_of_each_size_is_the_one_worked_out_by_hand():
+    # cos²(0.25 (x − 1)) for x = 1 … 7, and 0 beyond.
+    wanted = [1.0, 0.938791, 0.770151, 0.535369, 0.291927, 0.099428, 0.005004, 0.0, 0.0]
+    weights = SizeWeightedFidelity().weight(torch.arange(1, 10))
+    assert weights.tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_no_edits_have_no_weight():
+    assert SizeWeightedFidelity().weight(torch.tensor([0])).tolist() == [0.0]
+
+
+def test_a_score_is_fidelity_times_weight():
+    score = SizeWeightedFidelity(gamma=math.pi / 6, max_size=4)
+    fidelity = torch.tensor([0.8, 0.8, 0.8, 0.8, 0.8, -0.4])
+    scores = score(fidelity, torch.tensor([1, 2, 3, 4, 5, 2]))
+    assert scores.tolist() == pytest.approx([0.8, 0.6, 0.2, 0.0, 0.0, -0.3], abs=1e-6)
+
+
+@given(st.floats(0.01, 1.5), st.integers(1, 40))
+def test_more_edits_never_score_higher(gamma, max_size):
+    if gamma * (max_size - 1) > math.pi / 2:
+        with pytest.raises(ConfigError):
+            SizeWeightedFidelity(gamma, max_size)
+        return
+    weights = SizeWeightedFidelity(gamma, max_size).weight(torch.arange(1, 50))
+    assert (weights[1:] <= weights[:-1]).all()
+    assert (weights[max_size:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("gamma", "max_size"),
+    [(0.0, 7), (-0.25, 7), (float("nan"), 7), (0.25, 0), (0.25, 8), (0.3, 7), (1.6, 2)],
+)
+def test_a_weight_that_would_rise_again_is_refused(gamma, max_size):
+    with pytest.raises(ConfigError) as error:
+        SizeWeightedFidelity(gamma, max_size)
+    assert_sentence(error, "gamma", "max_size")
+
+
+@pytest.mark.parametrize(("gamma", "max_size"), [(math.pi / 2, 2), (5.0, 1), (0.25, 7)])
+def test_a_weight_that_just_reaches_zero_is_accepted(gamma, max_size):
+    assert SizeWeightedFidelity(gamma, max_size).weight(torch.tensor([1])).item() == 1.0
+
+
+def test_higher_scores_come_first():
+    scores = torch.tensor([0.1, 0.9, -0.2, 0.5])
+    toggles = torch.tensor([[1], [2], [0], [3]])
+    assert best_first(scores, toggles).tolist() == [1, 3, 0, 2]
+
+
+def test_of_equal_scores_the_smaller_edit_set_comes_first():
+    toggles = torch.tensor([[9, 1, 0], [8, 7, PAD], [6, PAD, PAD], [PAD, 5, 2]])
+    assert best_first(torch.full((4,), 0.5), toggles).tolist() == [2, 3, 1, 0]
+
+
+def test_of_equal_scores_and_sizes_the_smaller_edges_come_first_whatever_their_place():
+    toggles = torch.tensor([[5, 3], [4, 3], [9, 1], [3, 2], [1, 8]])
+    assert best_first(torch.zeros(5), toggles).tolist() == [4, 2, 3, 1, 0]
+
+
+def test_scores_that_differ_only_in_the_last_digits_are_a_tie():
+    scores = torch.tensor([0.500001, 0.500009, 0.5003])
+    toggles = torch.tensor([[1, PAD], [0, PAD], [3, 2]])
+    assert best_first(scores, toggles).tolist() == [2, 1, 0]
+
+
+def test_no_counterfactuals_have_an_order_too():
+    empty = best_first(torch.empty(0), torch.empty(0, 2, dtype=torch.long))
+    assert empty.tolist() == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 5), max_size=4)), max_size=12))
+def test_the_order_is_by_score_then_size_then_edges(found):
+    rows = [sorted(ids, reverse=True) + [PAD] * (4 - len(ids)) for _, ids in found]
+    toggles = torch.tensor(rows, dtype=torch.long).reshape(-1, 4)
+    scores = torch.tensor([score / 4 for score, _ in found])
+    keys = [(-score, len(ids), sorted(ids)) for score, ids in found]
+    order = best_first(scores, toggles).tolist()
+    assert [keys[place] for place in order] == sorted(keys)
+    assert sorted(order) == list(range(len(found)))

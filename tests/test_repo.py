@@ -1,0 +1,122 @@
+"""The files around the package agree with each other and with the package."""
+
+import ast
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import edgeflip
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+RUNTIME_EXTRAS = {"bench", "chem", "cluster", "serve", "text"}
+PAPER = (
+    "A Completion-Aware Framework for Impactful Counterfactual Explainability "
+    "in Graph Neural Networks"
+)
+# Written so that the pattern does not match itself.
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:home|root|Users|work)/\w|[A-Za-z]:\\Users\\")
+
+
+def _pins() -> dict[str, Requirement]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(pin.name): pin for pin in pins}
+
+
+def _requirements() -> list[Requirement]:
+    lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
+    requirements = [Requirement(line) for line in lines]
+    return [requirement for requirement in requirements if requirement.name != PROJECT["name"]]
+
+
+def test_every_promised_extra_exists() -> None:
+    assert set(EXTRAS) == RUNTIME_EXTRAS | {"all", "dev"}
+
+
+def test_the_extra_all_is_the_sum_of_the_runtime_extras() -> None:
+    (line,) = EXTRAS["all"]
+    assert Requirement(line).name == PROJECT["name"]
+    assert Requirement(line).extras == RUNTIME_EXTRAS
+
+
+@pytest.mark.parametrize("requirement", _requirements(), ids=str)
+def test_a_requirement_is_pinned_inside_its_range(requirement: Requirement) -> None:
+    pin = _pins()[canonicalize_name(requirement.name)]
+    (specifier,) = pin.specifier
+    assert requirement.specifier.contains(specifier.version)
+
+
+def test_constraints_are_exact_public_versions_in_alphabetical_order() -> None:
+    pins = _pins()
+    for pin in pins.values():
+        assert pin.url is None
+        (specifier,) = pin.specifier
+        assert specifier.operator == "=="
+        # pip matches "2.13.0" with an installed "2.13.0+cpu", but not the other way round.
+        assert Version(specifier.version).local is None
+    assert list(pins) == sorted(pins)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert edgeflip.__version__ == PROJECT["version"] == citation["version"]
+
+
+def test_the_citation_file_cites_the_paper_with_its_authors() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    (paper,) = (entry for entry in citation["references"] if entry["title"] == PAPER)
+    names = [author["family-names"] for author in paper["authors"]]
+    assert names == ["Villia", "Gouidis", "Patkos", "Trahanias"]
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listing.returncode != 0:
+        pytest.skip("not a git checkout")
+    found = []
+    for name in filter(None, listing.stdout.decode().split("\0")):
+        path = ROOT / name
+        if path.is_file() and MACHINE_PATH.search(path.read_bytes().decode("utf-8", "replace")):
+            found.append(name)
+    assert not found
+
+
+def test_ci_runs_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "make test" in script.read_text(encoding="utf-8").splitlines()
+
+
+def test_no_module_imports_the_names_that_the_package_re_exports() -> None:
+    """The layers contract ignores what `edgeflip` imports, so nobody may go through it."""
+    package = ROOT / "src" / "edgeflip"
+    found = []
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module == "edgeflip":
+                names = {alias.name for alias in node.names} - {"__version__"}
+            elif isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names} & {"edgeflip"}
+            else:
+                continue
+            for name in names:
+                module = package / name
+                if not (module.is_dir() or module.with_suffix(".py").is_file()):
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno} imports {name}")
+    assert not found
