@@ -88,7 +88,7 @@ def bare_model(oracle: ModelOracle, space: PairSpace) -> Callable[[], int]:
 
         def run() -> int:
             for matrices in ready:
-                model.dense_logits(projected, matrices, inplace=True).softmax(dim=1)
+                model.dense_logits(projected, matrices).softmax(dim=1)
             return sum(len(matrices) for matrices in ready)
 
     else:

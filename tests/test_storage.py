@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -107,7 +107,7 @@ def test_weights_of_another_model_are_noticed(tmp_path: Path) -> None:
 
 def test_another_kind_is_refused(tmp_path: Path) -> None:
     save(tmp_path)
-    with pytest.raises(ArtifactError, match="saved explainer in .*got a saved oracle"):
+    with pytest.raises(ArtifactError, match=r"saved explainer in .*got a saved oracle"):
         read_artifact(tmp_path, "explainer")
 
 
@@ -117,7 +117,7 @@ def test_a_newer_format_asks_for_an_upgrade(
     with monkeypatch.context() as patch:
         patch.setattr(storage, "FORMAT_VERSION", 2)
         save(tmp_path)
-    with pytest.raises(ArtifactError, match="got 2; .*newer edgeflip"):
+    with pytest.raises(ArtifactError, match=r"got 2; .*newer edgeflip"):
         read_artifact(tmp_path, "oracle")
 
 
@@ -262,6 +262,7 @@ plain = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=40, deadline=None)
 @given(payload=plain)
 def test_the_checksum_survives_a_trip_through_json(payload: Any) -> None:
     assert checksum(payload) == checksum(json.loads(json.dumps(payload)))

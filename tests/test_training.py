@@ -42,7 +42,7 @@ def bundle() -> DatasetBundle:
 def small(bundle: DatasetBundle) -> DatasetBundle:
     """Every 20th graph: all classes, quick to train on."""
     graphs = [graph.clone() for graph in bundle.graphs[::20]]
-    split = Split(tuple(range(0, 40)), tuple(range(40, 45)), tuple(range(45, 50)))
+    split = Split(tuple(range(40)), tuple(range(40, 45)), tuple(range(45, 50)))
     return replace(bundle, graphs=graphs, split=split)
 
 
@@ -52,12 +52,12 @@ def same_weights(first: nn.Module, second: nn.Module) -> bool:
 
 
 def test_training_learns(bundle: DatasetBundle) -> None:
-    settings = replace(QUICK, layers=(20, 20, 20), epochs=25)
+    settings = replace(QUICK, layers=(20, 20, 20), epochs=20)
     report = fit_classifier(bundle, settings, seed=0).report
     assert report.test_accuracy > 0.6
     assert (report.dataset, report.seed, report.settings) == ("ba_3motifs", 0, settings)
-    assert (report.epochs, report.stopped) == (25, "finished")
-    assert 1 <= report.best_epoch <= 25
+    assert (report.epochs, report.stopped) == (20, "finished")
+    assert 1 <= report.best_epoch <= 20
 
 
 def test_the_same_seed_gives_the_same_weights(small: DatasetBundle) -> None:
@@ -72,6 +72,17 @@ def test_the_random_state_of_the_caller_is_left_alone(small: DatasetBundle) -> N
     assert random.getstate() == before[0]
     assert (np.random.get_state()[1] == before[1]).all()
     assert torch.equal(torch.random.get_rng_state(), before[2])
+
+
+def test_the_number_of_threads_is_put_back(small: DatasetBundle) -> None:
+    before, seen = torch.get_num_threads(), []
+    try:
+        torch.set_num_threads(2)
+        fit_classifier(small, QUICK, on_epoch=lambda _: seen.append(torch.get_num_threads()))
+        assert torch.get_num_threads() == 2
+        assert set(seen) == {1}
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_graphs_of_several_sizes_can_be_trained_on(small: DatasetBundle) -> None:
@@ -225,5 +236,25 @@ def test_an_oracle_for_other_data_is_refused(small: DatasetBundle, tmp_path: Pat
     report = train_and_save(small, tmp_path, settings=QUICK)
     assert report == load_report(tmp_path)
     other = replace(small, class_names=("cycle", "house", "clique", "other"))
-    with pytest.raises(ConfigError, match="4 classes"):
+    with pytest.raises(ConfigError, match=r"4 classes.*got one for.*3 classes"):
         oracle_for(other, tmp_path)
+    with pytest.raises(ConfigError, match=r"'ba_2motifs_3class'.*got one for 'ba_3motifs'"):
+        oracle_for(replace(small, name="ba_2motifs_3class"), tmp_path)
+
+
+def test_an_oracle_of_generated_graphs_is_refused_for_the_published_ones(
+    small: DatasetBundle, tmp_path: Path
+) -> None:
+    train_and_save(small, tmp_path, settings=QUICK)
+    published = replace(small, card=replace(small.card, origin="file"))
+    with pytest.raises(ConfigError, match=r"file data.*generated data"):
+        oracle_for(published, tmp_path)
+
+
+def test_a_folder_with_half_an_oracle_is_not_written_over(
+    small: DatasetBundle, tmp_path: Path
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"someone's weights")
+    with pytest.raises(ArtifactError, match=r"config\.json, found none"):
+        oracle_for(small, tmp_path)
+    assert (tmp_path / "model.safetensors").read_bytes() == b"someone's weights"

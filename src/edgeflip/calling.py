@@ -110,8 +110,7 @@ def _bind_tensors(model: Any) -> ModelCall:
         return model(**_arguments(parameters, batch))
 
     def one_by_one(graphs: list[Data]) -> Any:
-        rows = [model(**_arguments(parameters, graph)) for graph in graphs]
-        return torch.cat([row.reshape(1, -1) for row in rows])
+        return torch.cat([_one_row(model(**_arguments(parameters, graph))) for graph in graphs])
 
     if batched:
         return ModelCall(on_batch, _no_batches, batched=True, takes_edge_weight=weighted)
@@ -125,7 +124,7 @@ def _arguments(parameters: list[inspect.Parameter], data: Data) -> dict[str, Any
         name = parameter.name
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
-        value = data.batch if name in _BATCH_NAMES else getattr(data, name, None)
+        value = data.batch if name in _BATCH_NAMES else _attribute(data, name)
         if value is not None:
             arguments[name] = value
         elif parameter.default is parameter.empty:
@@ -134,6 +133,28 @@ def _arguments(parameters: list[inspect.Parameter], data: Data) -> dict[str, Any
                 f"{', '.join(sorted(data.keys()))}; add it to the graph or pass call=."
             )
     return arguments
+
+
+def _attribute(data: Data, name: str) -> Any:
+    """A graph's own attribute or count, but never a method that happens to have the name."""
+    if name in data:
+        return data[name]
+    return getattr(data, name, None) if name in ("num_nodes", "num_graphs", "batch_size") else None
+
+
+def _one_row(output: Any) -> Any:
+    """The class scores of one graph as a row [1, classes]."""
+    if (
+        not isinstance(output, torch.Tensor)
+        or output.dim() > 2
+        or (output.dim() == 2 and len(output) != 1)
+    ):
+        raise OracleError(
+            "expected one row of class scores from a model that takes no batch, got "
+            f"{list(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__}; "
+            "check that it pools its nodes."
+        )
+    return output.reshape(1, -1)
 
 
 def _no_batches(_: Any) -> Any:

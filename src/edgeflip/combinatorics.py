@@ -43,7 +43,8 @@ def unrank(ranks: Tensor, pool: int, size: int) -> Tensor:
 @lru_cache(maxsize=256)
 def _binomials(pool: int, size: int) -> Tensor:
     """C(element, size) for all elements of a pool [pool]."""
-    return torch.tensor([math.comb(element, size) for element in range(pool)])
+    # Entries beyond any rank need not be exact, only larger than it and within 64 bits.
+    return torch.tensor([min(math.comb(element, size), 2**62) for element in range(pool)])
 
 
 class RandomOrder:

@@ -72,10 +72,13 @@ class Constraints:
         return AllowedEdits.of(self, space)
 
     def allows(self, graph: Data, edits: EditSet) -> bool:
-        """Whether an edit set may be made to a graph."""
+        """Whether an edit set fits a graph and may be made to it."""
         space = PairSpace.of(graph)
-        toggles = space.ids_of(sorted(edits.added | edits.removed))
-        return bool(self.on(space).check(toggles[None])[0]) and self.rules_allow(graph, edits)
+        added, removed = space.ids_of(edits.added), space.ids_of(edits.removed)
+        if bool(space.is_edge(added).any()) or not bool(space.is_edge(removed).all()):
+            return False
+        toggles = torch.cat([added, removed])[None]
+        return bool(self.on(space).check(toggles)[0]) and self.rules_allow(graph, edits)
 
     def rules_allow(self, graph: Data, edits: EditSet) -> bool:
         """Whether every rule accepts the edits."""

@@ -203,9 +203,11 @@ def fill_rows(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) ->
     if policy is None:
         check_fill(space.graph, fill)
     if callable(policy):
-        rows = torch.stack(
-            [torch.as_tensor(policy(space.graph, edge)).to(value) for edge in space.edges_of(ids)]
-        )
+        given = [
+            torch.as_tensor(policy(space.graph, edge)).to(value) for edge in space.edges_of(ids)
+        ]
+        wrong = [row for row in given if row.shape != value.shape[1:]]
+        rows = wrong[0][None] if wrong else torch.stack(given)
     else:
         row = _constant_row(value, key, policy)
         rows = row.expand(len(ids), *value.shape[1:])
@@ -235,6 +237,8 @@ def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
                 f"got {list(row.shape)}; correct fill=."
             )
         return row
+    if policy is not None and not isinstance(policy, str | int | float) and not callable(policy):
+        return _constant_row(value, key, torch.as_tensor(policy))
     if isinstance(policy, int | float):
         return torch.full_like(value[:1], policy)[0] if value.numel() else value.new_tensor(policy)
     if policy == "zeros":
@@ -260,7 +264,12 @@ def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
 def _oriented(edges: Iterable[Edge]) -> frozenset[Edge]:
     oriented = set()
     for pair in edges:
-        u, v = int(pair[0]), int(pair[1])
+        try:
+            u, v = (int(end) for end in pair)
+        except (TypeError, ValueError) as error:
+            raise EditError(
+                f"expected edges as pairs of node numbers, got {pair!r}; write [(0, 1), (2, 3)]."
+            ) from error
         if u == v or u < 0 or v < 0:
             raise EditError(
                 f"expected a pair of different nodes, got ({u}, {v}); self-loops cannot be edited."

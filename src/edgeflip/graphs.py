@@ -88,6 +88,7 @@ class PairSpace:
         num_nodes = _checked_num_nodes(graph)
         _check_features(graph, num_nodes)
         source, target = _checked_edge_index(graph, num_nodes)
+        _check_edge_attributes(graph)
         column = torch.arange(source.numel())
         proper = source != target
         ids = pair_ids(source, target, num_nodes)[proper]
@@ -265,7 +266,7 @@ def _check_features(graph: Data, num_nodes: int) -> None:
     x: Any = graph.x
     if x is None:
         return
-    if not isinstance(x, Tensor) or x.size(0) != num_nodes:
+    if not isinstance(x, Tensor) or x.dim() == 0 or x.size(0) != num_nodes:
         raise GraphError(
             f"expected node features x with one row per node ({num_nodes}), "
             f"got {list(x.shape) if isinstance(x, Tensor) else type(x).__name__}; correct x."
@@ -275,6 +276,21 @@ def _check_features(graph: Data, num_nodes: int) -> None:
         raise GraphError(
             f"expected finite node features, got NaN or infinity at node {row}; clean x first."
         )
+
+
+def _check_edge_attributes(graph: Data) -> None:
+    """Refuse edge attributes that PyG would take for something else, or that are not finite."""
+    for key in ("edge_attr", "edge_weight"):
+        value = graph.to_dict().get(key)
+        if value is None:
+            continue
+        if not isinstance(value, Tensor) or value.dim() == 0 or value.size(0) != graph.num_edges:
+            raise GraphError(
+                f"expected {key} with one row per column of edge_index ({graph.num_edges}), got "
+                f"{list(value.shape) if isinstance(value, Tensor) else type(value).__name__}; correct {key}."
+            )
+        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+            raise GraphError(f"expected a finite {key}, got NaN or infinity; clean it first.")
 
 
 def _alternate(ordered: Tensor, forward: Tensor) -> bool:

@@ -57,7 +57,7 @@ class MeteredOracle:
         self.calls = 0
         self._answers_edits = hasattr(oracle, "predict_edits")
         self._started = time.perf_counter()
-        self._stores: dict[int, tuple[PairSpace, AnswerStore]] = {}
+        self._stores: dict[tuple[int, int], tuple[object, object, AnswerStore]] = {}
 
     @property
     def num_classes(self) -> int:
@@ -102,7 +102,10 @@ class MeteredOracle:
             Probabilities [candidates, C], NaN where the budget did not reach.
         """
         keys, order = candidate_keys(toggles).sort(stable=True)
-        _, store = self._stores.setdefault(id(space), (space, AnswerStore(self.num_classes)))
+        # The same edits of another graph, or with other attributes for new edges, are another question.
+        _, _, store = self._stores.setdefault(
+            (id(space), id(fill)), (space, fill, AnswerStore(self.num_classes))
+        )
         known, found = store.find(keys)
         leads = torch.ones_like(known)
         leads[1:] = keys[1:] != keys[:-1]

@@ -8,6 +8,7 @@ change the node features, so the first product `X W` is shared by all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -15,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import GCNConv, global_add_pool, global_max_pool, global_mean_pool
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from edgeflip.errors import ConfigError
 
@@ -101,7 +101,7 @@ class GCNClassifier(nn.Module):
         # Self loops and norms are the same for all layers; `forward` makes them once for all.
         self.convs = nn.ModuleList(
             GCNConv(before, after, normalize=False, add_self_loops=False)
-            for before, after in zip(widths, widths[1:], strict=False)
+            for before, after in pairwise(widths)
         )
         self.classify = nn.Linear(widths[-1], config.num_classes)
 
@@ -137,30 +137,24 @@ class GCNClassifier(nn.Module):
         weight: Tensor = self._convolutions()[0].lin.weight
         return functional.linear(x, weight)
 
-    def dense_logits(
-        self, projected: Tensor, adjacency: Tensor, *, inplace: bool = False
-    ) -> Tensor:
+    def dense_logits(self, projected: Tensor, adjacency: Tensor) -> Tensor:
         """Logits [graphs, classes] of graphs on the same nodes, equal to those of `forward`.
 
         Args:
             projected: what `project` made of the features, [nodes, width] when all graphs share
                 them or [graphs, nodes, width].
-            adjacency: symmetric, 0 or 1 (or weights in between) [graphs, nodes, nodes]; the
-                diagonal may hold the input's self loops, it is set to 1 in any case.
-            inplace: use `adjacency` as scratch space instead of copying it; only without gradients.
+            adjacency: symmetric, 0 or 1 (or weights in between), ones on the diagonal for what every
+                node sends itself [graphs, nodes, nodes]; left as it is.
         """
         nodes = adjacency.size(1)
         chunk = max(1, _CHUNK_VALUES // (nodes * max(nodes, *self.config.layers)))
         parts = adjacency.split(chunk)
         features = [projected] * len(parts) if projected.dim() == 2 else projected.split(chunk)
-        logits = [
-            self._dense_chunk(own, part, inplace=inplace)
-            for own, part in zip(features, parts, strict=True)
-        ]
+        logits = [self._dense_chunk(own, part) for own, part in zip(features, parts, strict=True)]
         return logits[0] if len(logits) == 1 else torch.cat(logits)
 
-    def _dense_chunk(self, projected: Tensor, adjacency: Tensor, *, inplace: bool) -> Tensor:
-        edges = self._dense_messages(adjacency, inplace=inplace)
+    def _dense_chunk(self, projected: Tensor, adjacency: Tensor) -> Tensor:
+        edges = self._dense_messages(adjacency)
         graphs, nodes, _ = edges.shape
         first, *later = self._convolutions()
         if projected.dim() == 2:
@@ -170,9 +164,9 @@ class GCNClassifier(nn.Module):
             hidden = torch.baddbmm(first.bias, edges, projected).flatten(0, 1)
         hidden = hidden.relu_()
         for conv in later:
-            gathered = torch.bmm(edges, hidden.view(graphs, nodes, -1)).flatten(0, 1)
+            gathered = torch.bmm(edges, hidden.unflatten(0, (graphs, nodes))).flatten(0, 1)
             hidden = torch.addmm(conv.bias, gathered, conv.lin.weight.t()).relu_()
-        return self._classify(self._dense_readout(hidden.view(graphs, nodes, -1)))
+        return self._classify(self._dense_readout(hidden.unflatten(0, (graphs, nodes))))
 
     def _convolutions(self) -> list[GCNConv]:
         return list(self.convs)  # typed: a ModuleList only knows modules
@@ -184,30 +178,32 @@ class GCNClassifier(nn.Module):
 
     def _messages(
         self, edge_index: Tensor, edge_weight: Tensor | None, x: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None]:
         """Edges and weights with exactly one self loop of weight 1 per node, normalised if asked.
 
         Input self loops are dropped first rather than kept: kept, one of weight 0 would take away
         the node's message to itself, which a removed self loop does not.
         """
-        if edge_weight is None:
-            edge_weight = x.new_ones(edge_index.size(1))
-        edges, weights = remove_self_loops(edge_index, edge_weight)
-        edges, weights = add_self_loops(edges, weights, fill_value=1.0, num_nodes=x.size(0))
+        ordinary = edge_index[0] != edge_index[1]
+        if not bool(ordinary.all()):
+            edge_index = edge_index[:, ordinary]
+            edge_weight = None if edge_weight is None else edge_weight[ordinary]
+        nodes = torch.arange(x.size(0), device=edge_index.device)
+        edges = torch.cat([edge_index, nodes.expand(2, -1)], dim=1)
+        if edge_weight is not None:
+            edge_weight = torch.cat([edge_weight, edge_weight.new_ones(x.size(0))])
         if self.config.normalize:
-            edges, weights = gcn_norm(edges, weights, x.size(0), add_self_loops=False)
-        return edges, weights
+            return gcn_norm(  # type: ignore[no-any-return]
+                edges, edge_weight, x.size(0), add_self_loops=False, dtype=x.dtype
+            )
+        return edges, edge_weight
 
-    def _dense_messages(self, adjacency: Tensor, *, inplace: bool) -> Tensor:
+    def _dense_messages(self, adjacency: Tensor) -> Tensor:
         """The matrix [graphs, nodes, nodes] every layer multiplies with."""
-        edges = adjacency if inplace else adjacency.clone()
-        edges.diagonal(dim1=1, dim2=2).fill_(1.0)
-        if self.config.normalize:
-            scale = edges.sum(dim=2, keepdim=True).rsqrt_()
-            if edges.requires_grad:  # autograd still needs the unscaled values
-                return edges * scale * scale.transpose(1, 2)
-            edges.mul_(scale).mul_(scale.transpose(1, 2))
-        return edges
+        if not self.config.normalize:
+            return adjacency
+        scale = adjacency.sum(dim=2, keepdim=True).rsqrt()
+        return adjacency * scale * scale.transpose(1, 2)
 
     def _dense_readout(self, hidden: Tensor) -> Tensor:
         """One row per graph from one row per node, [graphs, nodes, width] to [graphs, width]."""

@@ -17,7 +17,7 @@ from edgeflip.calling import CallFunction, CallStyle, ModelCall, bind_call
 from edgeflip.edits import EdgeFill, apply_edits, edge_attributes
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
 from edgeflip.graphs import PairSpace
-from edgeflip.proposals import ProposalBlock, adjacency, assemble, base_adjacency
+from edgeflip.proposals import ProposalBlock, assemble, base_adjacency, edited_cells
 
 Returns: TypeAlias = Literal["logits", "probabilities"]
 Path: TypeAlias = Literal["auto", "sparse", "dense"]
@@ -275,10 +275,7 @@ class ModelOracle:
 
     def _edited_outputs(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Any:
         if self.uses_dense_path(space):
-            projected, base, scratch = self._prepare(space)
-            matrices = adjacency(space, toggles, base, out=scratch).to(self._device)
-            model: Any = self.model
-            return self._guarded(lambda: model.dense_logits(projected, matrices, inplace=True))
+            return self._dense_outputs(space, toggles)
         if self._call.batched:
             batch = assemble(space, toggles, fill=fill, device=self._device)
             return self._guarded(lambda: self._call.on_batch(batch))
@@ -288,21 +285,35 @@ class ModelOracle:
             [apply_edits(space, block.edit_set(r, space), fill=fill) for r in rows]
         )
 
-    def _prepare(self, space: PairSpace) -> tuple[Tensor, Tensor, Tensor]:
-        """The part of the work that edits do not change, once per graph, and room for the rest.
+    def _dense_outputs(self, space: PairSpace, toggles: Tensor) -> Any:
+        """Logits by the dense path, in matrices that stay from call to call.
 
-        The matrices of a batch are the largest thing made per call; made anew each time, clearing
-        their memory pages would cost as much as the model.
+        The matrices of a batch are the largest thing there is. They are laid out once per graph, and
+        the few cells that differ are set before and set back after each call.
         """
+        projected, room = self._prepare(space)
+        model: Any = self.model
+        places, values = edited_cells(space, toggles)
+        places, values = places.to(self._device), values.to(room)
+        cells = room.view(-1)
+        cells[places] = values
+        try:
+            return self._guarded(lambda: model.dense_logits(projected, room[: len(toggles)]))
+        finally:
+            cells[places] = 1.0 - values
+
+    def _prepare(self, space: PairSpace) -> tuple[Tensor, Tensor]:
+        """The part of the work that edits do not change, once per graph and thread."""
         prepared = getattr(self._local, "prepared", None)
         if prepared is None or prepared[0] is not space:
             model: Any = self.model
             x = space.graph.x
             projected = self._guarded(lambda: model.project(x.to(self._device)))
-            room = torch.empty(self._chunk(space.graph), space.num_nodes, space.num_nodes)
-            prepared = (space, projected, base_adjacency(space), room)
+            base = base_adjacency(space).to(projected)
+            room = base.repeat(self._chunk(space.graph), 1, 1)
+            prepared = (space, projected, room)
             self._local.prepared = prepared
-        return prepared[1], prepared[2], prepared[3]
+        return prepared[1], prepared[2]
 
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
@@ -372,6 +383,8 @@ class ModelOracle:
         width = graph.x[0].numel() if isinstance(graph.x, Tensor) and graph.x.size(0) else 1
         # Four activations of the wider of features and 256 units, plus indices and messages per edge.
         per_graph = 4 * nodes * (width + 4 * max(width, 256)) + edges * (16 + 4 * min(width, 256))
+        if self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT):
+            per_graph += 8 * nodes * nodes
         return max(1, min(self.batch_size, self.memory // per_graph))
 
 
@@ -385,6 +398,8 @@ def _as_matrix(output: Any, count: int) -> Tensor:
                 "function of model and batch that returns the scores alone."
             ) from error
     matrix: Tensor = output
+    if matrix.dim() == 0 and count == 1:
+        matrix = matrix[None]
     if matrix.dim() == 1 and matrix.numel() == count:
         matrix = matrix[:, None]
     if matrix.dim() != 2 or matrix.size(0) != count or not matrix.size(1):

@@ -122,6 +122,8 @@ def assemble(
 ) -> Batch:
     """All edited graphs of a block as one block-diagonal PyG batch.
 
+    Edges of one graph do not stand together in it, so it cannot be taken apart by `to_data_list`.
+
     Args:
         space: The graph that is edited.
         toggles: Normalised, allowed candidates [candidates, width].
@@ -172,58 +174,80 @@ def _unique_fill(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None)
 
 
 def _repeat_other_attributes(graph: Data, batch: Batch, count: int, *, skip: Iterable[str]) -> None:
+    """Node-level, graph-level and plain attributes, repeated as PyG's own batching would."""
     for key, value in graph.to_dict().items():
         if key in skip:
             continue
-        if isinstance(value, Tensor) and graph.is_node_attr(key):
-            batch[key] = value.cpu().repeat(count, *[1] * (value.dim() - 1))
+        if key == "num_nodes":
+            batch.num_nodes = int(value) * count
         elif isinstance(value, Tensor):
-            batch[key] = torch.cat([(value if value.dim() else value[None]).cpu()] * count)
-        elif key == "num_nodes":
-            batch.num_nodes = space_nodes(graph) * count
+            batch[key] = _repeat_tensor(graph, key, value.cpu(), count)
+        elif isinstance(value, int | float):
+            batch[key] = torch.tensor([value] * count)
         else:
             batch[key] = [value] * count
 
 
-def space_nodes(graph: Data) -> int:
-    """Number of nodes of a graph as a plain number."""
-    return int(graph.num_nodes or 0)
+def _repeat_tensor(graph: Data, key: str, value: Tensor, count: int) -> Tensor:
+    """Copies one after the other along the attribute's own axis, node numbers shifted per copy."""
+    axis = graph.__cat_dim__(key, value)
+    if value.dim() == 0 or axis is None:
+        value, axis = value[None], 0
+    axis %= value.dim()
+    repeats = [1] * value.dim()
+    repeats[axis] = count
+    copies = value.repeat(repeats)
+    step = graph.__inc__(key, value)
+    if isinstance(step, int) and step == 0:
+        return copies
+    shift = (torch.arange(count) * torch.as_tensor(step)).repeat_interleave(value.size(axis))
+    return copies + shift.reshape([-1 if place == axis else 1 for place in range(value.dim())])
 
 
-def adjacency(
-    space: PairSpace, toggles: Tensor, base: Tensor, *, out: Tensor | None = None
-) -> Tensor:
+def edited_cells(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the adjacency matrices of candidates differ from the graph's own.
+
+    Args:
+        space: The graph that is edited.
+        toggles: Normalised, allowed candidates [candidates, width].
+
+    Returns:
+        Places in the flattened matrices [candidates · n · n], both directions of every edit, and
+        what stands there after the edit: 1 for an edge that comes, 0 for one that goes.
+    """
+    nodes = space.num_nodes
+    used = toggles >= 0
+    row = torch.arange(toggles.size(0))[:, None].expand_as(toggles)
+    if bool(used.all()):
+        ids, row = toggles.flatten(), row.flatten()
+    else:
+        ids, row = toggles[used], row[used]
+    u, v = space.ends(ids)
+    start = row * (nodes * nodes)
+    places = torch.cat([start + u * nodes + v, start + v * nodes + u])
+    return places, (space.slots(ids) < 0).float().repeat(2)
+
+
+def adjacency(space: PairSpace, toggles: Tensor, base: Tensor) -> Tensor:
     """Dense adjacency matrices of all candidates [candidates, n, n].
 
     Args:
         space: The graph that is edited.
         toggles: Normalised, allowed candidates [candidates, width].
         base: The graph's own adjacency, from `base_adjacency` [n, n].
-        out: Room for the result [at least candidates, n, n]; made anew when left out.
     """
-    count, nodes = toggles.size(0), space.num_nodes
-    room = base.new_empty(count, nodes, nodes) if out is None else out[:count]
-    matrices = room.copy_(base)
-    used = toggles >= 0
-    row = torch.arange(count)[:, None].expand_as(toggles)
-    if bool(used.all()):
-        ids, row = toggles.flatten(), row.flatten()
-    else:
-        ids, row = toggles[used], row[used]
-    u, v = space.ends(ids)
-    value = (space.slots(ids) < 0).to(base.dtype)
-    start = row * (nodes * nodes)
-    flat = matrices.view(-1)
-    flat[torch.cat([start + u * nodes + v, start + v * nodes + u])] = value.repeat(2)
+    matrices = base.repeat(toggles.size(0), 1, 1)
+    places, values = edited_cells(space, toggles)
+    matrices.view(-1)[places] = values
     return matrices
 
 
-def base_adjacency(space: PairSpace, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The graph's adjacency matrix with its own self-loops [n, n]."""
-    matrix = torch.zeros(space.num_nodes, space.num_nodes, dtype=dtype)
+def base_adjacency(space: PairSpace) -> Tensor:
+    """The graph's adjacency matrix with ones on the diagonal, as `dense_logits` takes it [n, n]."""
+    matrix = torch.zeros(space.num_nodes, space.num_nodes)
     source, target = space.graph.edge_index.cpu()
     matrix[source, target] = 1.0
-    return matrix
+    return matrix.fill_diagonal_(1.0)
 
 
 class AnswerStore:

@@ -133,7 +133,7 @@ def random_split(count: int, seed: int = 2, shares: tuple[float, float] = (0.8, 
             f"got {count} and {shares}; for example use shares=(0.8, 0.1)."
         )
     train, val = (int(share * count) for share in shares)
-    parts = torch.utils.data.random_split(
+    parts: list[torch.utils.data.Subset[int]] = torch.utils.data.random_split(
         range(count),  # type: ignore[arg-type]  # any sequence will do, only indices are read
         [train, val, count - train - val],
         generator=torch.Generator().manual_seed(seed),

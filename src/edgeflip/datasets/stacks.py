@@ -44,6 +44,7 @@ class DenseStack:
         self.adjacency = torch.zeros(len(graphs), nodes, nodes)
         for position, graph in enumerate(graphs):
             self.adjacency[position, graph.edge_index[0], graph.edge_index[1]] = 1.0
+        self.adjacency.diagonal(dim1=1, dim2=2).fill_(1.0)
         features = torch.stack([graph.x.float() for graph in graphs])
         # Where all graphs have the same features, as in the motif sets, one projection serves all.
         self.features = features[0] if bool((features == features[0]).all()) else features
@@ -51,10 +52,7 @@ class DenseStack:
     def logits(self, model: GCNClassifier, positions: Tensor) -> Tensor:
         """The model's logits [positions, classes] of some of the graphs."""
         features = self.features if self.features.dim() == 2 else self.features[positions]
-        # Indexing has made a copy already, so the model may write into it.
-        return model.dense_logits(
-            model.project(features), self.adjacency[positions], inplace=True
-        )
+        return model.dense_logits(model.project(features), self.adjacency[positions])
 
 
 class SparseStack:

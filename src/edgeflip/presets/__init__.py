@@ -84,17 +84,21 @@ def read_preset(text: str, *, dataset: str | None, profile: str, where: str) -> 
 
 
 def _read_expected(table: Mapping[str, Any], *, where: str) -> Expected:
-    accuracies: dict[str, Any] = {key: table[key] for key in ("oracle_accuracy",) if key in table}
+    accuracy = table.get("oracle_accuracy")
+    if accuracy is not None and not isinstance(accuracy, float):
+        raise ConfigError(
+            f"expected the oracle_accuracy under [expected] in {where} to be a number such as "
+            f"0.98, got {accuracy!r}; correct it."
+        )
     results = {}
     for method, row in table.items():
-        if method in accuracies:
+        if method == "oracle_accuracy":
             continue
         if not isinstance(row, dict):
             raise ConfigError(
                 f"expected results under [expected] in {where} to be tables, got {row!r} for "
                 f"'{method}'; write \"{method}\" = {{ validity = ... }}."
             )
-        results[method] = read_settings(
-            ExpectedResult, row, where=f"{where} [expected] \"{method}\""
-        )
-    return Expected(**accuracies, methods=results)
+        place = f'{where} [expected] "{method}"'
+        results[method] = read_settings(ExpectedResult, row, where=place)
+    return Expected(oracle_accuracy=accuracy, methods=results)
