@@ -80,7 +80,9 @@ def whole_path(oracle: ModelOracle, space: PairSpace) -> int:
 
 def bare_model(oracle: ModelOracle, space: PairSpace) -> Callable[[], int]:
     """The model alone on batches that were made beforehand, the same way as the whole path makes them."""
-    parts = [part for block in level_blocks(space) for part in block.split(oracle.batch_size)]
+    parts = [
+        part for block in level_blocks(space) for part in block.split(oracle.batch_size or 1024)
+    ]
     model = oracle.model
     if oracle.uses_dense_path(space):
         projected, base = model.project(space.graph.x), base_adjacency(space)

@@ -34,6 +34,7 @@ from edgeflip.search import Problem, Proposal, Search, StageClock, check_proposa
 from edgeflip.seeding import seeded
 from edgeflip.settings import read_settings
 from edgeflip.storage import read_artifact, write_artifact
+from edgeflip.threads import one_thread
 
 ConfigT = TypeVar("ConfigT")
 
@@ -160,7 +161,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         if allowed.additions.numel() and allowed.max_added:
             check_fill(graph, fill)
         budget = budget or self.default_budget()
-        with seeded(seed), frozen(self.oracle_):
+        small = bool(getattr(self.oracle_, "is_small", False))
+        with seeded(seed), frozen(self.oracle_), one_thread(when=small):
             meter = MeteredOracle(self.oracle_, budget)
             clock = StageClock(meter)
             proba, label = self._read_label(graph, clock)

@@ -1,4 +1,4 @@
-"""The demo: train an oracle, explain its test graphs, keep everything, resume where it was left."""
+"""The demo: train an oracle, explain its test graphs, keep everything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from edgeflip.metrics import fidelity, seconds_per_graph, size, validity
 from edgeflip.oracle import ModelOracle
 from edgeflip.registry import make_explainer
 from edgeflip.storage import write_json, write_lines
-from edgeflip.training import TrainingReport, load_report, oracle_for
+from edgeflip.training import TrainingReport, load_oracle, train_and_save
 
 DATASET = "ba_2motifs"
 METHOD = "random"
@@ -53,7 +53,9 @@ class DemoResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**asdict(self), "folder": str(self.folder), "report": self.report.to_dict()}
+        plain = {**asdict(self), "folder": str(self.folder), "report": self.report.to_dict()}
+        # A mean over nothing is not a number, which JSON has no word for.
+        return {key: None if value != value else value for key, value in plain.items()}
 
 
 def run_demo(
@@ -76,7 +78,10 @@ def run_demo(
         progress: Whether to show progress on stderr.
     """
     bundle = load_dataset(DATASET, data_dir)
-    oracle = oracle_for(bundle, folder / "oracle", profile=profile, seed=seed, progress=progress)
+    report = train_and_save(
+        bundle, folder / "oracle", profile=profile, seed=seed, progress=progress
+    )
+    oracle = load_oracle(folder / "oracle")
     explainer = make_explainer(METHOD, dataset=DATASET, profile=profile)
     explainer.fit(bundle.train, oracle, seed=seed)
     answers: dict[int, CounterfactualSet] = {}
@@ -86,7 +91,7 @@ def run_demo(
         answers[place] = explainer.explain(bundle.test[place], seed=seed)
     rows = [{"index": place, "answer": answer.to_dict()} for place, answer in answers.items()]
     write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
-    result = _summary(folder, load_report(folder / "oracle"), explainer.name, answers)
+    result = _summary(folder, report, explainer.name, answers)
     write_json(folder / "summary.json", result.to_dict())
     return result
 

@@ -255,7 +255,8 @@ def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
         return value.mean(dim=0)
     if policy == "mode":
         rows, counts = torch.unique(value, dim=0, return_counts=True)
-        return rows[counts.argmax()]
+        most_common: Tensor = rows[counts.argmax()]
+        return most_common
     raise EditError(
         f"expected fill to be 'zeros', 'mean', 'mode', a number, a row or a function, got {policy!r}."
     )

@@ -17,6 +17,9 @@ from edgeflip.graphs import PairSpace
 from edgeflip.oracle import EditOracle, Oracle, is_distribution, one_line
 from edgeflip.proposals import AnswerStore, ProposalBlock, candidate_keys
 
+# Candidates asked about between two looks at the clock, when the oracle names no batch size.
+_TURN = 1024
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -137,7 +140,7 @@ class MeteredOracle:
     ) -> int:
         """Fill in the answers of rows, batch by batch until the deadline; how many were done."""
         done = 0
-        for part in rows.split(getattr(self.oracle, "batch_size", 256)):
+        for part in rows.split(getattr(self.oracle, "batch_size", None) or _TURN):
             if not part.numel() or self.out_of() == "timeout":
                 break
             answers[part] = self._ask(space, toggles[part], fill)

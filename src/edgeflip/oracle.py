@@ -25,6 +25,9 @@ Path: TypeAlias = Literal["auto", "sparse", "dense"]
 DENSE_NODE_LIMIT = 64
 """Up to this many nodes the dense path is the faster one (see `benchmarks/engine.py --paths`)."""
 
+# Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
+_DENSE_BATCH, _SPARSE_BATCH = 1024, 256
+
 
 @runtime_checkable
 class Oracle(Protocol):
@@ -73,7 +76,8 @@ class ModelOracle:
             classifier's and widened to two.
         call: How to call the model: `"tensors"`, `"data"`, `"graphs"`, or a function of model and
             batch that returns the output. Found out from the signature when left out.
-        batch_size: Graphs per call of the model, at most.
+        batch_size: Graphs per call of the model, at most; when left out, what is fastest: 1024 on the
+            dense path, 256 on the sparse one.
         memory: Bytes that the inputs and activations of one call may take, by a rough estimate;
             batches of large graphs are cut to fit.
         device: Where the model runs; the device of its parameters by default.
@@ -96,7 +100,7 @@ class ModelOracle:
         num_classes: int | None = None,
         returns: Returns = "logits",
         call: CallStyle | CallFunction | None = None,
-        batch_size: int = 256,
+        batch_size: int | None = None,
         memory: int = 512 * 2**20,
         device: torch.device | str | None = None,
         path: Path = "auto",
@@ -104,7 +108,7 @@ class ModelOracle:
     ) -> None:
         _check_choice("returns", returns, ("logits", "probabilities"))
         _check_choice("path", path, ("auto", "sparse", "dense"))
-        if batch_size < 1 or memory < 1:
+        if (batch_size is not None and batch_size < 1) or memory < 1:
             raise ConfigError(
                 f"expected batch_size and memory of at least 1, got {batch_size} and {memory}."
             )
@@ -273,6 +277,12 @@ class ModelOracle:
             )
         return fits and self.path != "sparse"
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the model's matrices are too small for several threads to be of use."""
+        layers = getattr(getattr(self.model, "config", None), "layers", (1000,))
+        return self._is_dense_model and max(layers) <= 64
+
     def _edited_outputs(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Any:
         if self.uses_dense_path(space):
             return self._dense_outputs(space, toggles)
@@ -383,9 +393,13 @@ class ModelOracle:
         width = graph.x[0].numel() if isinstance(graph.x, Tensor) and graph.x.size(0) else 1
         # Four activations of the wider of features and 256 units, plus indices and messages per edge.
         per_graph = 4 * nodes * (width + 4 * max(width, 256)) + edges * (16 + 4 * min(width, 256))
-        if self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT):
+        dense = self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT)
+        if dense and self.path != "sparse":
             per_graph += 8 * nodes * nodes
-        return max(1, min(self.batch_size, self.memory // per_graph))
+        most = self.batch_size or (
+            _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
+        )
+        return max(1, min(most, self.memory // per_graph))
 
 
 def _as_matrix(output: Any, count: int) -> Tensor:

@@ -7,8 +7,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +27,7 @@ from edgeflip.presets import OracleSettings, load_preset
 from edgeflip.seeding import seeded
 from edgeflip.settings import STRICT, read_settings
 from edgeflip.storage import CONFIG_FILE, WEIGHTS_FILE, read_artifact, write_artifact
+from edgeflip.threads import one_thread
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def fit_classifier(
     after all decisions. Arguments as for `train_oracle`.
     """
     check_trainable(bundle)
-    with seeded(seed), _suitable_threads(bundle, settings):
+    with seeded(seed), one_thread(when=_is_small(bundle, settings)):
         run = _Run(bundle, settings, seed)
         bar = tqdm(
             total=settings.epochs,
@@ -196,9 +196,19 @@ def train_and_save(
     progress: bool = False,
     on_epoch: OnEpoch | None = None,
 ) -> TrainingReport:
-    """Train as `train_oracle` does and save oracle and report; nothing when interrupted."""
+    """Train as `train_oracle` does and save oracle and report.
+
+    On Ctrl-C the best model so far is saved, marked as interrupted, unless the folder has an oracle
+    already; `oracle_for` trains it again.
+    """
     chosen = settings or load_preset(bundle.name, profile).oracle
-    trained = fit_classifier(bundle, chosen, seed, progress=progress, on_epoch=on_epoch)
+    try:
+        trained = fit_classifier(bundle, chosen, seed, progress=progress, on_epoch=on_epoch)
+    except TrainingInterrupted as interruption:
+        trained = interruption.trained
+        if trained.report.best_epoch and not _holds_oracle(folder):
+            save_oracle(_as_oracle(trained.model, bundle.class_names), folder, trained.report)
+        raise
     save_oracle(_as_oracle(trained.model, bundle.class_names), folder, trained.report)
     return trained.report
 
@@ -213,6 +223,8 @@ def oracle_for(
 ) -> ModelOracle:
     """The oracle saved in a folder, trained and saved there first if the folder has none.
 
+    One whose training was interrupted is trained again.
+
     Args:
         bundle: the dataset; a saved oracle must have its features and classes.
         folder: where the oracle is, or will be.
@@ -220,9 +232,12 @@ def oracle_for(
         seed: of that training.
         progress: show a progress bar on stderr.
     """
-    if not any((Path(folder) / name).exists() for name in (CONFIG_FILE, WEIGHTS_FILE)):
+    if not _holds_oracle(folder):
         train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
     config, tensors = read_artifact(folder, _KIND)
+    if (config.get("report") or {}).get("stopped") == "interrupted":
+        train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
+        config, tensors = read_artifact(folder, _KIND)
     oracle = _rebuild(config, tensors, folder)
     found = _origin(config)
     wanted = (bundle.name, bundle.card.origin, bundle.num_features, bundle.num_classes)
@@ -300,7 +315,7 @@ def _origin(config: dict[str, Any]) -> tuple[str | None, str | None, int, int]:
 
 
 def _as_oracle(
-    model: GCNClassifier, class_names: Sequence[str] | None, *, batch_size: int = 256
+    model: GCNClassifier, class_names: Sequence[str] | None, *, batch_size: int | None = None
 ) -> ModelOracle:
     model.eval()
     return ModelOracle(
@@ -311,18 +326,14 @@ def _as_oracle(
     )
 
 
-@contextmanager
-def _suitable_threads(bundle: DatasetBundle, settings: OracleSettings) -> Iterator[None]:
-    """One thread for small work, where waiting for each other costs more than it saves."""
+def _holds_oracle(folder: str | os.PathLike[str]) -> bool:
+    return any((Path(folder) / name).exists() for name in (CONFIG_FILE, WEIGHTS_FILE))
+
+
+def _is_small(bundle: DatasetBundle, settings: OracleSettings) -> bool:
     nodes = sum(graph.num_nodes for graph in bundle.graphs) / len(bundle.graphs)
     values = settings.batch_size * nodes * max(bundle.num_features, *settings.layers)
-    before = torch.get_num_threads()
-    if values <= _ONE_THREAD_VALUES:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return bool(values <= _ONE_THREAD_VALUES)
 
 
 class _Run:

@@ -1,0 +1,217 @@
+"""SubgraphX: Monte Carlo tree search for the connected part of a graph with the highest Shapley value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import torch
+from torch_geometric.data import Data
+
+from edgeflip.errors import ConfigError
+from edgeflip.explanation import FactualSubgraph
+from edgeflip.factual.coalitions import Topology, members, subgraph_of
+from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joiners
+from edgeflip.graphs import PairSpace
+from edgeflip.masking import MaskedOracle, Masking
+from edgeflip.oracle import Oracle
+from edgeflip.settings import STRICT
+
+
+@dataclass(frozen=True)
+class SubgraphX:
+    """The connected subgraph with the highest sampled Shapley value, found by tree search.
+
+    The search starts from the whole graph and takes away one node at a time, keeping the largest
+    connected part, until few nodes are left; what was worth more is visited again more often.
+
+    Attributes:
+        max_nodes: Most nodes of the answer, the paper's N'.
+        min_nodes: The search goes no further from coalitions this small; at most `max_nodes`.
+        rollouts: Ways from the whole graph down.
+        exploration: Weight of a coalition's own value against the outcomes of visits to it.
+        children: Most nodes to try to take away from one coalition.
+        high_to_low: Whether nodes with many neighbours are tried first.
+        samples: Samples per Shapley value of the answer.
+        tree_samples: Samples per value inside the tree; the `finalists` best are scored again with
+            all samples. None for all samples everywhere, as published.
+        finalists: How many coalitions are scored again.
+        radius: Nodes fewer hops than this from a coalition join or not; all others always take part.
+        masking: What is taken from nodes that do not take part, see `edgeflip.masking`.
+
+    Example:
+        >>> from edgeflip.testing import example_graphs, example_oracle
+        >>> graph = example_graphs(1, seed=0)[0]
+        >>> len(SubgraphX(max_nodes=4).explain(example_oracle(), graph, 0, seed=0).nodes) <= 4
+        True
+    """
+
+    __pydantic_config__ = STRICT
+
+    max_nodes: int = 6
+    min_nodes: int = 5
+    rollouts: int = 20
+    exploration: float = 10.0
+    children: int = 20
+    high_to_low: bool = True
+    samples: int = 100
+    tree_samples: int | None = 16
+    finalists: int = 32
+    radius: int = 4
+    masking: Masking = "split"
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        counts = (
+            "max_nodes",
+            "min_nodes",
+            "rollouts",
+            "children",
+            "samples",
+            "finalists",
+            "radius",
+        )
+        for name in (*counts, "tree_samples"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"expected {name} of at least 1, got {value!r}.")
+        if not self.exploration >= 0:
+            raise ConfigError(f"expected exploration of 0 or more, got {self.exploration!r}.")
+
+    def explain(self, oracle: Oracle, graph: Data, label: int, *, seed: int = 0) -> FactualSubgraph:
+        """The part of a graph that speaks most for a label.
+
+        Args:
+            oracle: Any oracle; with a `MeteredOracle` every masked graph is counted.
+            graph: The graph; it is not changed.
+            label: The class to explain, usually the predicted one.
+            seed: Of the random samples.
+
+        Raises:
+            BudgetExhausted: If the budget of a `MeteredOracle` runs out.
+        """
+        space = PairSpace.of(graph)
+        topology = Topology.of(space)
+        joiners = draw_joiners(
+            max(self.samples, self.tree_samples or 0),
+            space.num_nodes,
+            torch.Generator().manual_seed(seed),
+        )
+        masked = MaskedOracle(oracle, space, masking=self.masking)
+        scorer = BatchedShapley(masked, label, topology, self.radius, joiners)
+        coalition, value = self.search(topology, scorer)
+        return subgraph_of(space, members(coalition), value)
+
+    def search(self, topology: Topology, scorer: CoalitionScorer) -> tuple[int, float]:
+        """The best coalition by any scorer, and its value."""
+        tree = _Tree(self, topology, scorer)
+        for _ in range(self.rollouts):
+            tree.roll_out()
+        candidates = tree.candidates()
+        if self.tree_samples is None or self.tree_samples == self.samples:
+            return best(candidates)
+        coalitions = [bits for bits, _ in sorted(candidates, key=_rank)[: self.finalists]]
+        return best(zip(coalitions, scorer.scores(coalitions, self.samples), strict=True))
+
+
+def best(candidates: Iterable[tuple[int, float]]) -> tuple[int, float]:
+    """The coalition of highest value; of equals the smaller, then that with the smaller nodes."""
+    return min(candidates, key=_rank)
+
+
+def _rank(candidate: tuple[int, float]) -> tuple[float, int, int]:
+    bits, value = candidate
+    return -value, bits.bit_count(), bits
+
+
+@dataclass(eq=False, slots=True)
+class _TreeNode:
+    """A coalition in the tree; the same coalition is the same node wherever it is reached from."""
+
+    bits: int
+    size: int
+    children: list[_TreeNode] = field(default_factory=list)
+    value: float | None = None
+    total: float = 0.0
+    visits: int = 0
+
+
+class _Tree:
+    """The search tree: coalitions, what they are worth, and what visits to them brought.
+
+    A coalition that was never visited leads on to its first child, whatever its children are worth.
+    So values are asked for late and many at a time: when a choice hangs on them, or a way ends.
+    """
+
+    def __init__(self, settings: SubgraphX, topology: Topology, scorer: CoalitionScorer) -> None:
+        self._settings = settings
+        self._topology = topology
+        self._scorer = scorer
+        self._smallest = min(settings.min_nodes, settings.max_nodes)
+        self._root = _TreeNode(topology.everything, topology.num_nodes)
+        self._nodes: dict[int, _TreeNode] = {self._root.bits: self._root}
+        # The whole graph is no answer unless it is small, and no choice hangs on its value.
+        self._unscored = [self._root] if self._root.size <= settings.max_nodes else []
+
+    def roll_out(self) -> None:
+        """Go down once from the whole graph, and note what it brought along the way."""
+        node, way = self._root, []
+        while node.size > self._smallest:
+            if not node.children:
+                self._expand(node)
+            node = self._choose(node)
+            way.append(node)
+        self._score()
+        for step in way:
+            step.total += node.value or 0.0
+            step.visits += 1
+
+    def candidates(self) -> list[tuple[int, float]]:
+        """Coalitions that are small enough, with their values."""
+        self._score()
+        return [
+            (node.bits, node.value)
+            for node in self._nodes.values()
+            if node.size <= self._settings.max_nodes and node.value is not None
+        ]
+
+    def _choose(self, node: _TreeNode) -> _TreeNode:
+        visits = sum(child.visits for child in node.children)
+        if not visits:
+            return node.children[0]
+        self._score()
+        weight = self._settings.exploration * math.sqrt(visits)
+
+        def promise(child: _TreeNode) -> float:
+            outcome = child.total / child.visits if child.visits else 0.0
+            return outcome + weight * (child.value or 0.0) / (1 + child.visits)
+
+        return max(node.children, key=promise)
+
+    def _expand(self, node: _TreeNode) -> None:
+        topology, settings = self._topology, self._settings
+        sign = -1 if settings.high_to_low else 1
+        order = sorted(members(node.bits), key=lambda v: sign * topology.degree(v, node.bits))
+        children: dict[int, _TreeNode] = {}
+        for gone in order[: settings.children]:
+            bits = topology.largest_component(node.bits & ~(1 << gone))
+            if bits not in children:
+                children[bits] = self._node(bits)
+        node.children = list(children.values())
+
+    def _node(self, bits: int) -> _TreeNode:
+        known = self._nodes.get(bits)
+        if known is None:
+            known = self._nodes[bits] = _TreeNode(bits, bits.bit_count())
+            self._unscored.append(known)
+        return known
+
+    def _score(self) -> None:
+        if not self._unscored:
+            return
+        samples = self._settings.tree_samples or self._settings.samples
+        values = self._scorer.scores([node.bits for node in self._unscored], samples)
+        for node, value in zip(self._unscored, values, strict=True):
+            node.value = value
+        self._unscored = []
