@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
-from tqdm import tqdm
 
 from edgeflip.datasets import DatasetBundle, load_dataset
 from edgeflip.explanation import CounterfactualSet
 from edgeflip.metrics import fidelity, seconds_per_graph, size, validity
 from edgeflip.oracle import ModelOracle
+from edgeflip.progress import progress_bar
 from edgeflip.registry import make_explainer
 from edgeflip.storage import write_json, write_lines
 from edgeflip.training import TrainingReport, load_oracle, train_and_save
@@ -86,9 +86,11 @@ def run_demo(
     explainer.fit(bundle.train, oracle, seed=seed)
     answers: dict[int, CounterfactualSet] = {}
     places = list(_correctly_predicted(bundle, oracle))[:count]
-    bar = tqdm(places, desc=f"explaining with {METHOD}", unit="graph", disable=not progress)
-    for place in bar:
-        answers[place] = explainer.explain(bundle.test[place], seed=seed)
+    description = f"explaining with {METHOD}"
+    with progress_bar(description, total=len(places), unit="graph", shown=progress) as bar:
+        for place in places:
+            answers[place] = explainer.explain(bundle.test[place], seed=seed)
+            bar.update()
     rows = [{"index": place, "answer": answer.to_dict()} for place, answer in answers.items()]
     write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
     result = _summary(folder, report, explainer.name, answers)

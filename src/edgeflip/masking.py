@@ -13,6 +13,7 @@ one block-diagonal batch for other models, and a list of graphs for an oracle we
 from __future__ import annotations
 
 import copy
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -94,6 +95,15 @@ class MaskedOracle:
         self.asked = 0
         self._inner = oracle.oracle if isinstance(oracle, MeteredOracle) else oracle
         self._store: AnswerStore | None = None
+
+    def frozen(self) -> AbstractContextManager[None]:
+        """The model in evaluation mode for as long as many masks are asked about, if there is one.
+
+        Every call sees to that itself; around many calls it is done once.
+        """
+        if isinstance(self._inner, ModelOracle):
+            return self._inner.frozen()
+        return nullcontext()
 
     def proba(self, masks: Tensor) -> Tensor:
         """Class probabilities of masked graphs [masks, C]; see `masked_proba`."""

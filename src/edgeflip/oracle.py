@@ -22,7 +22,7 @@ from edgeflip.proposals import ProposalBlock, assemble, base_adjacency, edited_c
 Returns: TypeAlias = Literal["logits", "probabilities"]
 Path: TypeAlias = Literal["auto", "sparse", "dense"]
 
-DENSE_NODE_LIMIT = 64
+DENSE_NODE_LIMIT = 128
 """Up to this many nodes the dense path is the faster one (see `benchmarks/engine.py --paths`)."""
 
 # Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.

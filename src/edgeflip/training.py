@@ -15,7 +15,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
 from edgeflip.datasets import DatasetBundle
 from edgeflip.datasets.bundle import Origin
@@ -24,6 +23,7 @@ from edgeflip.errors import ArtifactError, ConfigError, OracleError
 from edgeflip.models import GCNClassifier
 from edgeflip.oracle import ModelOracle
 from edgeflip.presets import OracleSettings, load_preset
+from edgeflip.progress import progress_bar
 from edgeflip.seeding import seeded
 from edgeflip.settings import STRICT, read_settings
 from edgeflip.storage import CONFIG_FILE, WEIGHTS_FILE, read_artifact, write_artifact
@@ -165,12 +165,8 @@ def fit_classifier(
     check_trainable(bundle)
     with seeded(seed), one_thread(when=_is_small(bundle, settings)):
         run = _Run(bundle, settings, seed)
-        bar = tqdm(
-            total=settings.epochs,
-            desc=f"training on {bundle.name}",
-            unit="epoch",
-            disable=not progress,
-        )
+        description = f"training on {bundle.name}"
+        bar = progress_bar(description, total=settings.epochs, unit="epoch", shown=progress)
         try:
             with bar:
                 for epoch in range(1, settings.epochs + 1):

@@ -87,6 +87,13 @@ class Topology:
         """How many neighbours a node has in a coalition."""
         return (self.neighbours[node] & within).bit_count()
 
+    def around(self, coalition: int) -> int:
+        """The neighbours of a coalition."""
+        near = 0
+        for node in members(coalition):
+            near |= self.neighbours[node]
+        return near & ~coalition
+
     def component(self, node: int, within: int) -> int:
         """The connected part of a coalition that holds a node."""
         reached = fresh = 1 << node
@@ -115,12 +122,7 @@ class Topology:
         """Which nodes can be reached from which in so many steps, themselves included [n, n]."""
         balls = [1 << node for node in range(self.num_nodes)]
         for _ in range(hops):
-            grown = []
-            for ball in balls:
-                wider = ball
-                for node in members(ball):
-                    wider |= self.neighbours[node]
-                grown.append(wider)
+            grown = [ball | self.around(ball) for ball in balls]
             if grown == balls:
                 break
             balls = grown

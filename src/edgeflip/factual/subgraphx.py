@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -37,6 +37,8 @@ class SubgraphX:
         tree_samples: Samples per value inside the tree; the `finalists` best are scored again with
             all samples. None for all samples everywhere, as published.
         finalists: How many coalitions are scored again.
+        refinements: How often, at most, the answer is replaced by a better one that a node leaving, a
+            neighbour joining or both make of it. None were published: 0.
         radius: Nodes fewer hops than this from a coalition join or not; all others always take part.
         masking: What is taken from nodes that do not take part, see `edgeflip.masking`.
 
@@ -57,7 +59,8 @@ class SubgraphX:
     high_to_low: bool = True
     samples: int = 100
     tree_samples: int | None = 16
-    finalists: int = 32
+    finalists: int = 16
+    refinements: int = 3
     radius: int = 4
     masking: Masking = "split"
 
@@ -76,8 +79,10 @@ class SubgraphX:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"expected {name} of at least 1, got {value!r}.")
-        if not self.exploration >= 0:
-            raise ConfigError(f"expected exploration of 0 or more, got {self.exploration!r}.")
+        for name in ("exploration", "refinements"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise ConfigError(f"expected {name} of 0 or more, got {value!r}.")
 
     def explain(self, oracle: Oracle, graph: Data, label: int, *, seed: int = 0) -> FactualSubgraph:
         """The part of a graph that speaks most for a label.
@@ -100,7 +105,8 @@ class SubgraphX:
         )
         masked = MaskedOracle(oracle, space, masking=self.masking)
         scorer = BatchedShapley(masked, label, topology, self.radius, joiners)
-        coalition, value = self.search(topology, scorer)
+        with masked.frozen():
+            coalition, value = self.search(topology, scorer)
         return subgraph_of(space, members(coalition), value)
 
     def search(self, topology: Topology, scorer: CoalitionScorer) -> tuple[int, float]:
@@ -108,16 +114,42 @@ class SubgraphX:
         tree = _Tree(self, topology, scorer)
         for _ in range(self.rollouts):
             tree.roll_out()
-        candidates = tree.candidates()
+        winner = self._final(tree.candidates(), scorer)
+        for _ in range(self.refinements):
+            moves = self._tree_values(one_move_away(topology, winner[0], self.max_nodes), scorer)
+            rival = self._final(moves, scorer) if moves else winner
+            if _rank(rival) >= _rank(winner):
+                break
+            winner = rival
+        return winner
+
+    def _tree_values(
+        self, coalitions: Sequence[int], scorer: CoalitionScorer
+    ) -> list[tuple[int, float]]:
+        samples = self.tree_samples or self.samples
+        return list(zip(coalitions, scorer.scores(coalitions, samples), strict=True))
+
+    def _final(
+        self, candidates: Sequence[tuple[int, float]], scorer: CoalitionScorer
+    ) -> tuple[int, float]:
+        """The best of candidates with values from the tree, by values from all samples."""
         if self.tree_samples is None or self.tree_samples == self.samples:
-            return best(candidates)
+            return min(candidates, key=_rank)
         coalitions = [bits for bits, _ in sorted(candidates, key=_rank)[: self.finalists]]
-        return best(zip(coalitions, scorer.scores(coalitions, self.samples), strict=True))
+        values = scorer.scores(coalitions, self.samples)
+        return min(zip(coalitions, values, strict=True), key=_rank)
 
 
-def best(candidates: Iterable[tuple[int, float]]) -> tuple[int, float]:
-    """The coalition of highest value; of equals the smaller, then that with the smaller nodes."""
-    return min(candidates, key=_rank)
+def one_move_away(topology: Topology, coalition: int, max_nodes: int) -> list[int]:
+    """Connected coalitions that come from one by a node leaving, joining, or both; ascending."""
+    found = set()
+    for smaller in (coalition, *(coalition & ~(1 << node) for node in members(coalition))):
+        if smaller and topology.largest_component(smaller) != smaller:
+            continue
+        found.add(smaller)
+        if smaller.bit_count() < max_nodes:
+            found |= {smaller | 1 << node for node in members(topology.around(smaller))}
+    return sorted(found - {coalition, 0})
 
 
 def _rank(candidate: tuple[int, float]) -> tuple[float, int, int]:
