@@ -42,7 +42,13 @@ from edgeflip.errors import (
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import Budget, MeteredOracle, checked_proba
 from edgeflip.models import GCNClassifier
-from edgeflip.oracle import DifferentiableOracle, EditOracle, ModelOracle, Oracle
+from edgeflip.oracle import (
+    DENSE_NODE_LIMIT,
+    DifferentiableOracle,
+    EditOracle,
+    ModelOracle,
+    Oracle,
+)
 
 NO_CANDIDATES = torch.empty(0, 2, dtype=torch.long)
 
@@ -559,7 +565,7 @@ def test_a_graph_with_edge_weights_does_not_go_through_the_dense_path():
 
 
 def test_large_graphs_only_go_through_the_dense_path_when_asked_to():
-    space = PairSpace.of(path_graph(65))
+    space = PairSpace.of(path_graph(DENSE_NODE_LIMIT + 1))
     assert not ModelOracle(our_gcn()).uses_dense_path(space)
     assert ModelOracle(our_gcn(), path="dense").uses_dense_path(space)
 

@@ -237,7 +237,7 @@ def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
                 f"got {list(row.shape)}; correct fill=."
             )
         return row
-    if policy is not None and not isinstance(policy, str | int | float) and not callable(policy):
+    if isinstance(policy, list | tuple) or hasattr(policy, "__array__"):
         return _constant_row(value, key, torch.as_tensor(policy))
     if isinstance(policy, int | float):
         return torch.full_like(value[:1], policy)[0] if value.numel() else value.new_tensor(policy)
