@@ -122,12 +122,23 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         for graph in graphs:
             PairSpace.of(graph)
         self._forget()
-        with seeded(seed), frozen(oracle):
-            self._fit(graphs, oracle)
+        try:
+            with seeded(seed), frozen(oracle):
+                self._fit(graphs, oracle)
+        except Exception:
+            self._forget()
+            raise
+        except KeyboardInterrupt:
+            # What was learnt until then can be used.
+            self._remember(graphs, oracle, seed)
+            raise
+        self._remember(graphs, oracle, seed)
+        return self
+
+    def _remember(self, graphs: Sequence[Data], oracle: Oracle, seed: int) -> None:
         self.oracle_ = oracle
         self.seed_ = seed
         self.num_features_ = _width(graphs[0]) if len(graphs) else None
-        return self
 
     def explain(
         self,
@@ -137,7 +148,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         constraints: Constraints = FREE,
         budget: Budget | None = None,
         fill: EdgeFill | None = None,
-        keep: int = 100,
+        keep: int = 20,
         seed: int = 0,
     ) -> CounterfactualSet:
         """Find edits that change the oracle's prediction.
@@ -270,6 +281,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             rejected=search.rejected,
             flips=flips,
             message=message,
+            notes=dict(problem.notes),
         )
         answer = CounterfactualSet(
             graph=problem.graph,

@@ -38,6 +38,10 @@ class NotFittedError(EdgeflipError):
     """An explainer that was asked before `fit`."""
 
 
+class TrainingError(EdgeflipError):
+    """A training that went astray, such as a loss that is not a number."""
+
+
 class ConfigError(EdgeflipError):
     """A setting, preset or profile that is unknown or out of range."""
 

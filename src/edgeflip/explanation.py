@@ -91,6 +91,7 @@ class Trace:
         rejected: Of these, how many the constraints refused.
         flips: How many distinct candidates changed the prediction as asked.
         message: A sentence for people, such as why a method is not applicable.
+        notes: The method's own figures, such as how many edges were left out as noise.
     """
 
     status: Status
@@ -100,6 +101,7 @@ class Trace:
     rejected: int = 0
     flips: int = 0
     message: str = ""
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:

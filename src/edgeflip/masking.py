@@ -112,6 +112,8 @@ class MaskedOracle:
                 f"expected boolean masks [masks, {self.space.num_nodes}], got {masks.dtype} "
                 f"{list(masks.shape)}; give one row per mask and one column per node."
             )
+        if not len(masks):
+            return torch.empty(0, self._inner.num_classes)
         keys, first, place = _distinct(masks, self._key_weights)
         if self._store is None:
             answers = self._ask(masks[first])
@@ -310,4 +312,4 @@ class _SharedGCN:
 
     def _product(self, hidden: Tensor) -> Tensor:
         product = torch.mm(self._matrix, hidden.flatten(1))
-        return product.view(-1, *hidden.shape[1:])
+        return product.view(hidden.shape)

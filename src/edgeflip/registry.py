@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from edgeflip.oracle import Oracle
 
 EXPLAINERS: Mapping[str, str] = {
+    "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
     "random": "edgeflip.explainers.random_search:RandomSearch",
 }
 

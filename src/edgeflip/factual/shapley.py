@@ -147,6 +147,10 @@ class PlainShapley:
     joiners: Tensor | None = None
     masking: Masking = "split"
 
+    def __post_init__(self) -> None:
+        """Work out which nodes are near which, once for all coalitions."""
+        self._reach = self.topology.reach(self.radius - 1).float()
+
     def scores(self, coalitions: Sequence[int], samples: int) -> list[float]:
         """The value of each coalition."""
         return [self._score(coalition, samples) for coalition in coalitions]
@@ -157,7 +161,7 @@ class PlainShapley:
         if joiners is None:
             joiners = draw_independent(samples, nodes, self.generator)
         members = as_masks([coalition], nodes)
-        regions = (members.float() @ self.topology.reach(self.radius - 1).float()) > 0
+        regions = (members.float() @ self._reach) > 0
         without, joined = coalition_masks(members, regions, joiners[:samples])[:, 0]
         gain = self._label_proba(joined) - self._label_proba(without)
         return float(gain.double().mean())

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 import torch
 from torch_geometric.data import Data
 
 from edgeflip.errors import ConfigError
 from edgeflip.explanation import FactualSubgraph
-from edgeflip.factual.coalitions import Topology, members, subgraph_of
+from edgeflip.factual.coalitions import Topology, as_bits, members, subgraph_of
+from edgeflip.factual.growth import grow
+from edgeflip.factual.occlusion import edge_importance
 from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joiners
 from edgeflip.graphs import PairSpace
 from edgeflip.masking import MaskedOracle, Masking
@@ -37,6 +40,8 @@ class SubgraphX:
         tree_samples: Samples per value inside the tree; the `finalists` best are scored again with
             all samples. None for all samples everywhere, as published.
         finalists: How many coalitions are scored again.
+        patience: Rollouts in a row without a better coalition after which no more follow. None for
+            all rollouts, as published.
         refinements: How often, at most, the answer is replaced by a better one that a node leaving, a
             neighbour joining or both make of it. None were published: 0.
         radius: Nodes fewer hops than this from a coalition join or not; all others always take part.
@@ -60,29 +65,24 @@ class SubgraphX:
     samples: int = 100
     tree_samples: int | None = 16
     finalists: int = 16
-    refinements: int = 3
+    patience: int | None = 2
+    refinements: int = 10
     radius: int = 4
     masking: Masking = "split"
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
-        counts = (
-            "max_nodes",
-            "min_nodes",
-            "rollouts",
-            "children",
-            "samples",
-            "finalists",
-            "radius",
-        )
-        for name in (*counts, "tree_samples"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"expected {name} of at least 1, got {value!r}.")
-        for name in ("exploration", "refinements"):
-            value = getattr(self, name)
-            if not value >= 0:
-                raise ConfigError(f"expected {name} of 0 or more, got {value!r}.")
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            least = 0 if setting.name in ("exploration", "refinements") else 1
+            if not isinstance(value, bool | str | None) and not value >= least:
+                raise ConfigError(f"expected {setting.name} of at least {least}, got {value!r}.")
+
+    @classmethod
+    def published(cls, max_nodes: int = 6, **settings: Any) -> Self:
+        """The search as published: every rollout, all samples everywhere, nothing refined."""
+        plain = {"tree_samples": None, "patience": None, "refinements": 0}
+        return cls(max_nodes, **{**plain, **settings})
 
     def explain(self, oracle: Oracle, graph: Data, label: int, *, seed: int = 0) -> FactualSubgraph:
         """The part of a graph that speaks most for a label.
@@ -106,17 +106,50 @@ class SubgraphX:
         masked = MaskedOracle(oracle, space, masking=self.masking)
         scorer = BatchedShapley(masked, label, topology, self.radius, joiners)
         with masked.frozen():
-            coalition, value = self.search(topology, scorer)
+            starts = self._starts(oracle, space, label) if self.refinements else []
+            coalition, value = self.search(topology, scorer, starts)
         return subgraph_of(space, members(coalition), value)
 
-    def search(self, topology: Topology, scorer: CoalitionScorer) -> tuple[int, float]:
-        """The best coalition by any scorer, and its value."""
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """Fewest and most nodes of an answer."""
+        return min(self.min_nodes, self.max_nodes), self.max_nodes
+
+    def _starts(self, oracle: Oracle, space: PairSpace, label: int) -> list[int]:
+        """Where to refine from beside the tree's own best: what occlusion finds."""
+        importance = edge_importance(oracle, space, label)
+        return [as_bits(grow(space, importance, self.max_nodes).nodes)]
+
+    def search(
+        self, topology: Topology, scorer: CoalitionScorer, starts: Sequence[int] = ()
+    ) -> tuple[int, float]:
+        """The best coalition by any scorer, and its value.
+
+        Args:
+            topology: The graph's topology.
+            scorer: Tells what coalitions are worth.
+            starts: Coalitions that are refined beside the best of the tree.
+        """
         tree = _Tree(self, topology, scorer)
+        record, since = -math.inf, 0
         for _ in range(self.rollouts):
             tree.roll_out()
-        winner = self._final(tree.candidates(), scorer)
+            since = 0 if tree.record > record else since + 1
+            record = tree.record
+            if since == self.patience:
+                break
+        found = [self._final(tree.candidates(), scorer)]
+        if self.refinements:
+            found += zip(starts, scorer.scores(starts, self.samples), strict=True)
+        return min((self._refined(start, topology, scorer) for start in found), key=_rank)
+
+    def _refined(
+        self, start: tuple[int, float], topology: Topology, scorer: CoalitionScorer
+    ) -> tuple[int, float]:
+        """Where the best single moves lead from a coalition."""
+        winner = start
         for _ in range(self.refinements):
-            moves = self._tree_values(one_move_away(topology, winner[0], self.max_nodes), scorer)
+            moves = self._tree_values(one_move_away(topology, winner[0], *self._sizes), scorer)
             rival = self._final(moves, scorer) if moves else winner
             if _rank(rival) >= _rank(winner):
                 break
@@ -140,21 +173,26 @@ class SubgraphX:
         return min(zip(coalitions, values, strict=True), key=_rank)
 
 
-def one_move_away(topology: Topology, coalition: int, max_nodes: int) -> list[int]:
-    """Connected coalitions that come from one by a node leaving, joining, or both; ascending."""
+def one_move_away(topology: Topology, coalition: int, min_nodes: int, max_nodes: int) -> list[int]:
+    """Connected coalitions that come from one by a node leaving, joining, or both; ascending.
+
+    None is larger than `max_nodes`, and none smaller than `min_nodes` unless the given one is.
+    """
     found = set()
-    for smaller in (coalition, *(coalition & ~(1 << node) for node in members(coalition))):
-        if smaller and topology.largest_component(smaller) != smaller:
-            continue
-        found.add(smaller)
-        if smaller.bit_count() < max_nodes:
-            found |= {smaller | 1 << node for node in members(topology.around(smaller))}
-    return sorted(found - {coalition, 0})
+    for rest in (coalition, *(coalition & ~(1 << node) for node in members(coalition))):
+        if topology.largest_component(rest) == rest:
+            found.add(rest)
+            found |= {rest | 1 << node for node in members(topology.around(rest))}
+    least = max(1, min(min_nodes, coalition.bit_count()))
+    return sorted(
+        bits for bits in found if bits != coalition and least <= bits.bit_count() <= max_nodes
+    )
 
 
 def _rank(candidate: tuple[int, float]) -> tuple[float, int, int]:
     bits, value = candidate
-    return -value, bits.bit_count(), bits
+    # The last digits of a probability hang on the size of a batch; no choice should.
+    return -round(value, 6), bits.bit_count(), bits
 
 
 @dataclass(eq=False, slots=True)
@@ -180,16 +218,20 @@ class _Tree:
         self._settings = settings
         self._topology = topology
         self._scorer = scorer
-        self._smallest = min(settings.min_nodes, settings.max_nodes)
+        self._smallest, _ = settings._sizes
         self._root = _TreeNode(topology.everything, topology.num_nodes)
         self._nodes: dict[int, _TreeNode] = {self._root.bits: self._root}
-        # The whole graph is no answer unless it is small, and no choice hangs on its value.
-        self._unscored = [self._root] if self._root.size <= settings.max_nodes else []
+        whole = topology.largest_component(self._root.bits) == self._root.bits
+        # A graph that is small and in one piece may be the answer itself. Otherwise it is only where
+        # the search starts, and no choice hangs on its value.
+        self._root_may_win = whole and self._root.size <= settings.max_nodes
+        self.record = -math.inf
+        self._unscored = [self._root] if self._root_may_win else []
 
     def roll_out(self) -> None:
         """Go down once from the whole graph, and note what it brought along the way."""
         node, way = self._root, []
-        while node.size > self._smallest:
+        while node.size > self._smallest or (node is self._root and not self._root_may_win):
             if not node.children:
                 self._expand(node)
             node = self._choose(node)
@@ -246,4 +288,6 @@ class _Tree:
         values = self._scorer.scores([node.bits for node in self._unscored], samples)
         for node, value in zip(self._unscored, values, strict=True):
             node.value = value
+            if node.size <= self._settings.max_nodes:
+                self.record = max(self.record, value)
         self._unscored = []

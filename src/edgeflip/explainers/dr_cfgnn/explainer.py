@@ -1,0 +1,293 @@
+"""DR-CFGNN: deconstruct what carries the prediction, reconstruct what another class would need.
+
+The comments and docstrings below number the lines of the paper's Algorithm 1. Lines 17 to 21, asking
+the oracle, collecting what flips and ordering it by score, are the same for every method and stand
+in `edgeflip.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch_geometric.data import Data
+from torch_geometric.utils import subgraph
+
+from edgeflip.base import CounterfactualExplainer
+from edgeflip.edits import EditSet, apply_edits
+from edgeflip.errors import BudgetExhausted, GraphError
+from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
+from edgeflip.explainers.dr_cfgnn.denoise import drop_unlikely
+from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
+from edgeflip.explainers.dr_cfgnn.link_training import (
+    Knowledge,
+    LinkTrainer,
+    LinkTrainingReport,
+    node_features,
+    pad_graphs,
+)
+from edgeflip.explainers.dr_cfgnn.sampling import Pools, draw_blocks, removal_sets, shapes_of
+from edgeflip.explanation import FactualSubgraph
+from edgeflip.factual import FactualExplainer, make_factual
+from edgeflip.graphs import PairSpace
+from edgeflip.metering import Budget
+from edgeflip.oracle import Oracle
+from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
+from edgeflip.ranking import RankingPolicy
+from edgeflip.search import Problem
+from edgeflip.threads import one_thread
+
+_FIRST_BLOCK, _LARGEST_BLOCK = 128, 2048
+
+
+class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
+    """Denoise, deconstruct the factual subgraph, reconstruct with a class-conditioned link predictor.
+
+    Args:
+        config: The method's settings.
+        ranking: How counterfactuals are scored; the paper's score when left out.
+        required_edges: Pairs that must be edges: fixed positives of the link predictor's training.
+        forbidden_pairs: Pairs that cannot be edges: fixed negatives of its training. To enforce
+            either at inference too, pass `Constraints(frozen_edges=…, forbidden_pairs=…)`.
+        progress: Whether `fit` shows its progress.
+
+    Example:
+        >>> from edgeflip import load_dataset, train_oracle
+        >>> bundle = load_dataset("ba_2motifs")
+        >>> oracle = train_oracle(bundle, profile="smoke")
+        >>> explainer = DRCFGNN.for_dataset("ba_2motifs", profile="smoke")
+        >>> answer = explainer.fit(bundle.train[::20], oracle).explain(bundle.test[0])
+        >>> "reconstruct" in answer.trace.stages
+        True
+    """
+
+    name: ClassVar[str] = "dr-cfgnn"
+    config_type: ClassVar[type[DRCFGNNConfig]] = DRCFGNNConfig
+
+    def __init__(
+        self,
+        config: DRCFGNNConfig | None = None,
+        *,
+        ranking: RankingPolicy | None = None,
+        required_edges: Knowledge = None,
+        forbidden_pairs: Knowledge = None,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(config, ranking=ranking)
+        self.required_edges = required_edges
+        self.forbidden_pairs = forbidden_pairs
+        self.progress = progress
+
+    def default_budget(self) -> Budget:
+        """Only a deadline: what the search may try is limited by `iterations` already."""
+        return Budget(oracle_calls=None, seconds=self.config.seconds)
+
+    # Learning.
+
+    def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
+        usable = [graph for graph in graphs if PairSpace.of(graph).edge_ids.numel() > 2]
+        skipped = len(graphs) - len(usable)
+        if len(usable) < 2:
+            raise GraphError(
+                "expected at least two graphs with three edges or more to learn links from, got "
+                f"{len(usable)} ({skipped} were too small); pass more graphs."
+            )
+        labels = _labels(usable, oracle)
+        sizes = [int(graph.num_nodes or 0) for graph in usable]
+        self.max_nodes_ = self.config.max_nodes or max(4, round(sum(sizes) / len(sizes) / 2))
+        self.classes_ = torch.zeros(oracle.num_classes)
+        self.classes_[labels] = 1.0
+        self.predictor_ = self._build(node_features(usable[0]).size(1), oracle.num_classes)
+        with one_thread(when=max(sizes) <= 64):
+            stack = pad_graphs(
+                usable, labels, required=self.required_edges, forbidden=self.forbidden_pairs
+            )
+            generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
+            trainer = LinkTrainer(self.predictor_, stack, self.config.training, generator)
+            self.report_ = trainer.run(skipped=skipped, progress=self.progress)
+        if self.report_.stopped == "interrupted":
+            raise KeyboardInterrupt
+
+    def _build(self, num_features: int, num_classes: int) -> LinkPredictor:
+        classes = num_classes if self.config.one_hot else 0
+        return LinkPredictor(num_features, classes, self.config.predictor)
+
+    def _state(self) -> dict[str, Tensor]:
+        report = self.report_
+        numbers = [report.auc, report.auc_order_free, report.epochs, report.skipped]
+        sizes = [self.predictor_.num_features, len(self.classes_), self.max_nodes_]
+        return {
+            **{f"predictor.{key}": value for key, value in self.predictor_.state_dict().items()},
+            "classes": self.classes_,
+            "report": torch.tensor(numbers, dtype=torch.float64),
+            "stopped": torch.tensor(_STOPPED.index(report.stopped)),
+            "sizes": torch.tensor(sizes),
+        }
+
+    def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        features, classes, self.max_nodes_ = (int(value) for value in tensors["sizes"])
+        self.classes_ = tensors["classes"]
+        self.predictor_ = self._build(features, classes)
+        prefix = "predictor."
+        state = {
+            key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)
+        }
+        self.predictor_.load_state_dict(state)
+        self.predictor_.eval()
+        auc, free, epochs, skipped = tensors["report"].tolist()
+        stopped: Any = _STOPPED[int(tensors["stopped"])]
+        self.report_ = LinkTrainingReport(auc, free, int(epochs), int(skipped), stopped)
+
+    # Algorithm 1, line by line.
+
+    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
+        with problem.clock.stage("denoise"):
+            dropped = self._denoise(problem) if self.config.denoise else _nothing()  # lines 2-4
+        with problem.clock.stage("deconstruct"):
+            removable = self._deconstruct(problem, dropped)  # line 5
+        with problem.clock.stage("reconstruct"):
+            sets = removal_sets(
+                removable, self.config.remove.max, self.config.max_removal_sets, problem.rng
+            )
+            pools = [self._reconstruct(problem, sets, target) for target in self._targets(problem)]
+        yield from self._candidates(problem, pools)
+
+    def _denoise(self, problem: Problem) -> Tensor:
+        """Lines 2 to 4: ids of the least likely edges, whose loss does not change the label."""
+        space, settings = problem.space, self.config.denoising
+        if space.edge_ids.numel() < 2:
+            return _nothing()
+        edges = space.edge_ids
+        u, v = space.ends(edges)
+        x, base = node_features(space.graph), _plain_adjacency(space)
+        if settings.leave_one_out:
+            stack = base.repeat(len(edges), 1, 1)
+            row = torch.arange(len(edges))
+            stack[row, u, v] = stack[row, v, u] = 0.0
+            likelihood = self.predictor_.probabilities(x, stack)[row, u, v]
+        else:
+            likelihood = self.predictor_.probabilities(x, base[None])[0, u, v]
+
+        def keeps_label(rows: Tensor) -> Tensor:
+            proba = problem.oracle.predict_edits(space, rows, fill=problem.fill)
+            return proba.argmax(dim=1) == problem.label
+
+        dropped = drop_unlikely(edges, likelihood, settings, keeps_label)
+        problem.notes["denoised_edges"] = dropped.numel()
+        return dropped
+
+    def _deconstruct(self, problem: Problem, dropped: Tensor) -> Tensor:
+        """Line 5: the factual subgraph of G_DeN; its edges are those that may go."""
+        space = problem.space
+        quiet = apply_edits(space, EditSet(removed=space.edges_of(dropped)), fill=problem.fill)
+        explainer = self._factual_explainer()
+        seed = problem.rng.getrandbits(31)
+        factual = explainer.explain(problem.oracle, quiet, problem.label, seed=seed)
+        problem.factual = factual
+        problem.notes["factual_nodes"] = len(factual.nodes)
+        if self.config.require_faithful and not self._is_faithful(problem, factual):
+            problem.notes["unfaithful_factual"] = True
+            return _nothing()
+        ids = space.ids_of(factual.edges)
+        return ids[torch.isin(ids, problem.allowed.removals)]
+
+    def _factual_explainer(self) -> FactualExplainer:
+        settings = {"max_nodes": self.max_nodes_, **self.config.factual_settings}
+        return make_factual(self.config.factual, settings)
+
+    def _is_faithful(self, problem: Problem, factual: FactualSubgraph) -> bool:
+        """Whether the factual subgraph alone keeps the label, Φ(G^F) = Φ(G)."""
+        graph = problem.graph
+        nodes = torch.tensor(sorted(factual.nodes), dtype=torch.long)
+        edge_index, _ = subgraph(
+            nodes, graph.edge_index, relabel_nodes=True, num_nodes=graph.num_nodes
+        )
+        if len(nodes) < 2 or graph.x is None or not edge_index.numel():
+            return False
+        proba = problem.oracle.predict_proba([Data(x=graph.x[nodes], edge_index=edge_index)])
+        return int(proba.argmax()) == problem.label
+
+    def _targets(self, problem: Problem) -> list[int | None]:
+        """Classes to condition on: the target, or each other class, or none without one-hot."""
+        if not self.config.one_hot:
+            return [None]
+        wanted = (
+            [problem.target] if problem.target is not None else range(problem.oracle.num_classes)
+        )
+        classes = [c for c in wanted if c is not None and c != problem.label]
+        # A class that no training graph had says nothing; then the predictor is asked without one.
+        known: list[int | None] = [c for c in classes if float(self.classes_[c]) > 0]
+        return known or [None]
+
+    def _reconstruct(self, problem: Problem, sets: Tensor, target: int | None) -> Pools:
+        """Lines 9 to 13: for every removal set, the missing edges with a probability above tau."""
+        space = problem.space
+        stack = _plain_adjacency(space).repeat(len(sets), 1, 1)
+        places, values = edited_cells(space, sets)
+        stack.view(-1)[places] = values
+        classes = None
+        if target is not None:
+            one_hot = functional.one_hot(torch.tensor(target), self.predictor_.num_classes)
+            classes = one_hot.float().expand(len(sets), -1)
+        allowed = problem.allowed.additions
+        additions = torch.full((len(sets), 1), PAD)
+        if self.config.add.max and allowed.numel():
+            probabilities = self.predictor_.probabilities(
+                node_features(space.graph), stack, classes
+            )
+            u, v = space.ends(allowed)
+            likely = probabilities[:, u, v]
+            likely = likely.masked_fill(likely <= self.config.threshold, -1.0)
+            most = min(self.config.max_candidates, allowed.numel())
+            score, place = likely.topk(most, dim=1)
+            additions = allowed[place].masked_fill(score < 0, PAD)
+        key = "additions" if target is None else f"additions_to_{target}"
+        problem.notes[key] = int((additions[0] >= 0).sum())
+        return Pools(sets, additions)
+
+    def _candidates(self, problem: Problem, pools: list[Pools]) -> Iterator[ProposalBlock]:
+        """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
+        config = self.config
+        left, block = config.iterations, _FIRST_BLOCK
+        streams = []
+        for pool in pools:
+            shapes = shapes_of(pool, config.remove, config.add, problem.rng)
+            streams.append(draw_blocks(shapes, _LARGEST_BLOCK, problem.rng))
+        while streams:
+            for stream in list(streams):
+                rows = next(stream, None)
+                if rows is None:
+                    streams.remove(stream)
+                    continue
+                for part in rows[:left].split(block):
+                    yield ProposalBlock(part)
+                left -= len(rows)
+                block = _LARGEST_BLOCK
+                if left <= 0 and streams:
+                    raise BudgetExhausted("all iterations are used up.", reason="out_of_calls")
+
+
+_STOPPED = ("finished", "early", "interrupted")
+
+
+def _nothing() -> Tensor:
+    return torch.empty(0, dtype=torch.long)
+
+
+def _plain_adjacency(space: PairSpace) -> Tensor:
+    """The graph's adjacency without self-loops [n, n]."""
+    return base_adjacency(space).fill_diagonal_(0.0)
+
+
+def _labels(graphs: Sequence[Data], oracle: Oracle) -> list[int]:
+    """Ground-truth classes where every graph has one, the oracle's predictions otherwise."""
+    given = [graph.y for graph in graphs]
+    if all(isinstance(y, Tensor) and y.numel() == 1 and not y.is_floating_point() for y in given):
+        labels = [int(y) for y in given]
+        if all(0 <= label < oracle.num_classes for label in labels):
+            return labels
+    predicted: list[int] = oracle.predict_proba(graphs).argmax(dim=1).tolist()
+    return predicted

@@ -1,0 +1,206 @@
+"""The link predictor: how likely is an edge between two nodes, given the rest and a class?
+
+Equations of the paper: the encoder (Eq. encoder) is a GCN over the message-passing edges, the class
+embedding g_phi turns a one-hot class into a vector that joins every node's embedding, and the decoder
+(Eq. decoder) is an MLP on pairs of node embeddings. Graphs come as dense stacks, padded to one size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from edgeflip.errors import ConfigError
+from edgeflip.explainers.dr_cfgnn.structure import (
+    NODE_FEATURES,
+    PAIR_FEATURES,
+    structural_features,
+)
+from edgeflip.settings import STRICT
+
+
+@dataclass(frozen=True)
+class PredictorConfig:
+    """Shape of a `LinkPredictor`.
+
+    Attributes:
+        encoder_layers: Number of GCN layers (EncLay).
+        encoder_width: Their width d_z (EncHid).
+        dropout: After each encoder layer (EncDrop).
+        decoder: Widths of the decoder's hidden layers (MLPdim).
+        class_width: d_q, width of the class embedding.
+        structural: Whether nodes and pairs also carry features of the graph's structure.
+        symmetric: Whether the order of a pair makes no difference; the published decoder reads the
+            ordered concatenation.
+    """
+
+    __pydantic_config__ = STRICT
+
+    encoder_layers: int = 3
+    encoder_width: int = 48
+    dropout: float = 0.0
+    decoder: tuple[int, ...] = (96, 48)
+    class_width: int = 16
+    structural: bool = True
+    symmetric: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse shapes that cannot be built."""
+        widths = (self.encoder_layers, self.encoder_width, self.class_width, *self.decoder)
+        if not self.decoder or min(widths) < 1 or not 0 <= self.dropout < 1:
+            raise ConfigError(
+                "expected at least one encoder and decoder layer of width 1 or more and dropout in "
+                f"[0, 1), got {self}."
+            )
+
+
+class LinkPredictor(nn.Module):
+    """A GCN encoder and a pair decoder, conditioned on a class when it has any.
+
+    Args:
+        num_features: Width of the node features.
+        num_classes: Classes to condition on; 0 for none (the −OH variants).
+        config: Its shape.
+    """
+
+    def __init__(self, num_features: int, num_classes: int, config: PredictorConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.num_features = num_features
+        self.num_classes = num_classes
+        width = config.encoder_width
+        inputs = num_features + (NODE_FEATURES if config.structural else 0)
+        widths = [inputs] + [width] * config.encoder_layers
+        self.weights = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(widths))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in self.weights)
+        self.dropout = nn.Dropout(config.dropout)
+        self.classes = _class_embedding(num_classes, config.class_width)
+        node_width = width + (config.class_width if num_classes else 0)
+        hidden = config.decoder[0]
+        # The decoder's first layer on [z_u || z_v] is W_u z_u + W_v z_v: computed once per node, not
+        # once per pair. A symmetric decoder has W_u = W_v.
+        self.first = nn.Linear(node_width, hidden)
+        self.second = None if config.symmetric else nn.Linear(node_width, hidden, bias=False)
+        self.pairs = nn.Linear(PAIR_FEATURES, hidden, bias=False) if config.structural else None
+        self.rest = _decoder_rest(config.decoder)
+
+    def encode(self, x: Tensor, adjacency: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Node embeddings Z [b, n, d_z] and structural pair features [b, n, n, …] or None."""
+        pair = None
+        if self.config.structural:
+            node, pair = structural_features(adjacency, mask)
+            x = torch.cat([x, node], dim=2)
+        messages = _normalised(adjacency)
+        hidden = x
+        for weight, norm in zip(self.weights, self.norms, strict=True):
+            hidden = messages @ weight(hidden)
+            rows = norm(hidden[mask])
+            hidden = torch.zeros_like(hidden)
+            hidden[mask] = self.dropout(rows.relu())
+        return hidden, pair
+
+    def ends(self, embeddings: Tensor, classes: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The decoder's first layer per node, for either end of a pair [b, n, hidden] each.
+
+        Args:
+            embeddings: From `encode` [b, n, d_z].
+            classes: One-hot classes, all zero for none [b, num_classes].
+        """
+        if self.classes is not None:
+            count = embeddings.size(0)
+            given = (
+                classes if classes is not None else embeddings.new_zeros(count, self.num_classes)
+            )
+            known = given.sum(dim=1, keepdim=True).clamp(max=1.0)
+            # Without a class the embedding is zero, not what g_phi makes of a zero vector.
+            vector = self.classes(given) * known
+            spread = vector.unsqueeze(1).expand(-1, embeddings.size(1), -1)
+            embeddings = torch.cat([embeddings, spread], dim=2)
+        low = self.first(embeddings)
+        return low, low if self.second is None else self.second(embeddings)
+
+    def decode(self, low: Tensor, high: Tensor, pair: Tensor | None) -> Tensor:
+        """Logits of pairs from their first-layer rows [pairs, hidden] and features [pairs, …]."""
+        hidden = low + high
+        if self.pairs is not None and pair is not None:
+            hidden = hidden + self.pairs(pair)
+        logits: Tensor = self.rest(hidden.relu())
+        return logits.squeeze(-1)
+
+    def forward(
+        self, x: Tensor, adjacency: Tensor, mask: Tensor, classes: Tensor | None, pairs: Tensor
+    ) -> Tensor:
+        """Logits of chosen pairs.
+
+        Args:
+            x: Node features [b, n, F].
+            adjacency: Message-passing edges, 0/1 without self-loops [b, n, n].
+            mask: Which nodes are there [b, n].
+            classes: One-hot classes or None [b, num_classes].
+            pairs: Graph, first and second node of each pair [3, pairs].
+        """
+        embeddings, features = self.encode(x, adjacency, mask)
+        low, high = self.ends(embeddings, classes)
+        graph, u, v = pairs
+        chosen = None if features is None else features[graph, u, v]
+        return self.decode(low[graph, u], high[graph, v], chosen)
+
+    @torch.no_grad()
+    def probabilities(self, x: Tensor, adjacency: Tensor, classes: Tensor | None = None) -> Tensor:
+        """Edge probabilities of all pairs of variants of one graph, M of the paper [b, n, n].
+
+        Args:
+            x: Node features of the graph [n, F].
+            adjacency: Variants of its edges, 0/1 without self-loops [b, n, n].
+            classes: One-hot class per variant, or None [b, num_classes].
+
+        Returns:
+            Symmetric probabilities; an ordered decoder is asked for u < v only, as published.
+        """
+        count, nodes, _ = adjacency.shape
+        u, v = torch.triu_indices(nodes, nodes, offset=1)
+        result = torch.zeros(count, nodes, nodes)
+        step = max(1, _PAIR_CELLS // (nodes * nodes * max(self.config.decoder)))
+        was_training = self.training
+        self.eval()
+        for start in range(0, count, step):
+            part = adjacency[start : start + step]
+            mask = torch.ones(part.size(0), nodes, dtype=torch.bool)
+            chosen = None if classes is None else classes[start : start + step]
+            embeddings, features = self.encode(x.expand(part.size(0), -1, -1), part, mask)
+            low, high = self.ends(embeddings, chosen)
+            pair = None if features is None else features[:, u, v].flatten(0, 1)
+            logits = self.decode(low[:, u].flatten(0, 1), high[:, v].flatten(0, 1), pair)
+            result[start : start + step, u, v] = logits.sigmoid().view(part.size(0), -1)
+        self.train(was_training)
+        return result + result.transpose(1, 2)
+
+
+# Values of one hidden layer over all pairs at once; larger stacks are worked off in parts.
+_PAIR_CELLS = 20_000_000
+
+
+def _class_embedding(num_classes: int, width: int) -> nn.Module | None:
+    """g_phi: one-hot class to d_q, two layers with ReLU between; a further ReLU follows."""
+    if not num_classes:
+        return None
+    return nn.Sequential(
+        nn.Linear(num_classes, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+    )
+
+
+def _decoder_rest(widths: tuple[int, ...]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(widths):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], 1))
+
+
+def _normalised(adjacency: Tensor) -> Tensor:
+    """D^-1/2 (A + I) D^-1/2 [b, n, n]."""
+    messages = adjacency + torch.eye(adjacency.size(1))
+    scale = messages.sum(dim=2, keepdim=True).rsqrt()
+    return messages * scale * scale.transpose(1, 2)

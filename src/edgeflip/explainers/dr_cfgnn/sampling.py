@@ -1,0 +1,187 @@
+"""Edge sampling: how many edges go and come, and which, never the same choice twice.
+
+Sizes follow the paper's p(x) = exp(-alpha (x - beta)^4). The choices of one shape (r removals, k additions)
+are numbered and visited in a seeded random order, so that a space smaller than the budget is enumerated
+once, and a larger one is sampled without repeats.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from edgeflip.combinatorics import COUNT_LIMIT, RandomOrder, unrank
+from edgeflip.errors import ConfigError
+from edgeflip.settings import STRICT
+
+
+@dataclass(frozen=True)
+class SizeConfig:
+    """How many edges are drawn.
+
+    Attributes:
+        alpha: How fast the probability falls with the distance from beta.
+        beta: The size drawn most often; may be fractional.
+        max: R or K, the largest size.
+    """
+
+    __pydantic_config__ = STRICT
+
+    alpha: float = 0.5
+    beta: float = 1.0
+    max: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what is no distribution over sizes."""
+        if not self.alpha > 0 or self.max < 0:
+            raise ConfigError(f"expected alpha above 0 and max of 0 or more, got {self}.")
+
+    def weights(self) -> Tensor:
+        """p(x) for x = 0 … max, not normalised [max + 1].
+
+        Example:
+            >>> SizeConfig(alpha=0.5, beta=1.0, max=2).weights().round(decimals=3).tolist()
+            [0.6069999933242798, 1.0, 0.6069999933242798]
+        """
+        sizes = torch.arange(self.max + 1, dtype=torch.float32)
+        return torch.exp(-self.alpha * (sizes - self.beta) ** 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """What may go and, for every removal set, what may come.
+
+    Attributes:
+        removals: Removal sets as pair ids, padded with -1 [sets, R].
+        additions: Candidate additions per removal set, most likely first, padded with -1 [sets, M].
+    """
+
+    removals: Tensor
+    additions: Tensor
+
+
+class Shape:
+    """All choices with r removals and k additions, numbered and visited in random order."""
+
+    def __init__(self, pools: Pools, r: int, k: int, weight: float, rng: random.Random) -> None:
+        self.r, self.k, self.weight = r, k, weight
+        sizes = (pools.removals >= 0).sum(dim=1)
+        candidates = (pools.additions >= 0).sum(dim=1)
+        rows = ((sizes == r) & (candidates >= k)).nonzero().flatten()
+        ways = [math.comb(int(count), k) for count in candidates[rows].tolist()]
+        self.total = sum(ways)
+        self._pools, self._rows = pools, rows
+        self._bounds = torch.tensor(ways).cumsum(dim=0) if self.total <= COUNT_LIMIT else None
+        self._order: Iterator[Tensor] | None = None
+        self._rng = rng
+        self._ready = torch.empty(0, dtype=torch.long)
+        self.left = self.total if r + k else 0
+
+    def take(self, count: int) -> Tensor:
+        """The next choices as rows of pair ids [at most count, r + k]."""
+        count = min(count, self.left)
+        self.left -= count
+        if self._bounds is None:
+            return self._any_rows(count)
+        return self._rows_of(self._next_ranks(count))
+
+    def _any_rows(self, count: int) -> Tensor:
+        """Independent draws, for more choices than can be numbered: no budget reaches a repeat."""
+        generator = torch.Generator().manual_seed(self._rng.getrandbits(63))
+        additions = self._pools.additions
+        sets = self._rows[torch.randint(len(self._rows), (count,), generator=generator)]
+        keys = torch.rand(count, additions.size(1), generator=generator)
+        keys = keys.masked_fill(additions[sets] < 0, -1.0)
+        chosen = keys.topk(self.k, dim=1).indices
+        added = additions[sets[:, None], chosen]
+        return torch.cat([self._pools.removals[sets, : self.r], added], dim=1)
+
+    def _next_ranks(self, count: int) -> Tensor:
+        if self._order is None:
+            self._order = RandomOrder(self.total, self._rng).blocks(first=256, largest=4096)
+        while self._ready.numel() < count:
+            self._ready = torch.cat([self._ready, next(self._order)])
+        ranks, self._ready = self._ready[:count], self._ready[count:]
+        return ranks
+
+    def _rows_of(self, ranks: Tensor) -> Tensor:
+        bounds = self._bounds
+        assert bounds is not None
+        place = torch.searchsorted(bounds, ranks, right=True)
+        local = ranks - torch.where(place > 0, bounds[place - 1], 0)
+        sets = self._rows[place]
+        # Ranks count combinations of the most likely candidates first, so one table fits all sets.
+        chosen = unrank(local, self._pools.additions.size(1), self.k)
+        added = self._pools.additions[sets[:, None], chosen]
+        return torch.cat([self._pools.removals[sets, : self.r], added], dim=1)
+
+
+def removal_sets(ids: Tensor, largest: int, most: int, rng: random.Random) -> Tensor:
+    """All sets of up to R of the given edges, padded with -1; a random part when there are too many.
+
+    Args:
+        ids: Edges that may go.
+        largest: R.
+        most: At most this many sets, smallest first.
+        rng: Chooses among the sets of a size that does not fit.
+
+    Returns:
+        Removal sets, the empty one first [sets, R].
+    """
+    largest = min(largest, ids.numel())
+    parts = [torch.full((1, largest), -1, dtype=torch.long)]
+    room = most - 1
+    for size in range(1, largest + 1):
+        count = math.comb(ids.numel(), size)
+        if room <= 0:
+            break
+        places = range(count) if count <= room else sorted(rng.sample(range(count), room))
+        ranks = torch.tensor(list(places))
+        rows = ids[unrank(ranks, ids.numel(), size)]
+        parts.append(torch.nn.functional.pad(rows, (0, largest - size), value=-1))
+        room -= len(rows)
+    return torch.cat(parts)
+
+
+def shapes_of(pools: Pools, remove: SizeConfig, add: SizeConfig, rng: random.Random) -> list[Shape]:
+    """Every (r, k) with its weight p(r) p(k), without the empty edit."""
+    down, up = remove.weights().tolist(), add.weights().tolist()
+    shapes = [
+        Shape(pools, r, k, down[r] * up[k], rng)
+        for r in range(min(remove.max, pools.removals.size(1)) + 1)
+        for k in range(add.max + 1)
+        if r + k
+    ]
+    return [shape for shape in shapes if shape.total]
+
+
+def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iterator[Tensor]:
+    """Blocks of candidates; within a block, shapes share the places by their weights.
+
+    Yields:
+        Rows of pair ids, padded with -1 [block, widest]; the order of a block is random.
+    """
+    generator = torch.Generator().manual_seed(rng.getrandbits(63))
+    width = max((shape.r + shape.k for shape in shapes), default=0)
+    while True:
+        open_shapes = [shape for shape in shapes if shape.left]
+        if not open_shapes:
+            return
+        weights = torch.tensor([shape.weight for shape in open_shapes], dtype=torch.float64)
+        if float(weights.sum()) <= 0:
+            weights = torch.ones_like(weights)
+        drawn = torch.multinomial(weights, block, replacement=True, generator=generator)
+        counts = torch.bincount(drawn, minlength=len(open_shapes)).tolist()
+        parts = [
+            torch.nn.functional.pad(rows, (0, width - rows.size(1)), value=-1)
+            for shape, count in zip(open_shapes, counts, strict=True)
+            if count and (rows := shape.take(count)).numel()
+        ]
+        if parts:
+            rows = torch.cat(parts)
+            yield rows[torch.randperm(len(rows), generator=generator)]
