@@ -39,6 +39,12 @@ from edgeflip.threads import one_thread
 ConfigT = TypeVar("ConfigT")
 
 
+_LIMITS = {
+    "timeout": "the time was up; allow more with Budget(seconds=…)",
+    "out_of_calls": "the calls were used up; allow more with Budget(oracle_calls=…)",
+}
+
+
 class SearchInterrupted(KeyboardInterrupt):
     """Ctrl-C during a search; `partial` holds what was found until then."""
 
@@ -144,7 +150,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         self,
         graph: Data,
         *,
-        target: int | None = None,
+        target: int | str | None = None,
         constraints: Constraints = FREE,
         budget: Budget | None = None,
         fill: EdgeFill | None = None,
@@ -155,7 +161,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Args:
             graph: The graph to explain; it is never changed.
-            target: The wanted class, None for any other.
+            target: The wanted class by number, or by name when the oracle knows names; None for any
+                other.
             constraints: What may change.
             budget: How much to spend; by default the method's own.
             fill: Attributes of added edges, for graphs with `edge_attr`.
@@ -177,10 +184,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             meter = MeteredOracle(self.oracle_, budget)
             clock = StageClock(meter)
             proba, label = self._read_label(graph, clock)
-            self._check_target(target, label, len(proba))
+            wanted = self._check_target(target, label, len(proba))
             rng = random.Random(seed)
             problem = Problem(
-                space, allowed, constraints, meter, proba, label, target, fill, rng, clock
+                space, allowed, constraints, meter, proba, label, wanted, fill, rng, clock
             )
             return self._answer(problem, budget, keep=keep, seed=seed)
 
@@ -269,6 +276,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         except KeyboardInterrupt:
             stopped_by, interrupted = "interrupted", True
         found, flips = search.counterfactuals(self.ranking, keep=keep)
+        message = message or (
+            problem.message if stopped_by == "exhausted" else _LIMITS.get(stopped_by, "")
+        )
         if found:
             status: Any = "found"
         else:
@@ -280,7 +290,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             proposals=search.proposals,
             rejected=search.rejected,
             flips=flips,
-            message=message,
+            message="" if found else message,
             notes=dict(problem.notes),
         )
         answer = CounterfactualSet(
@@ -319,10 +329,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             clock.add_calls("predict", 1)
         return proba, int(proba.argmax())
 
-    def _check_target(self, target: int | None, label: int, num_classes: int) -> None:
+    def _check_target(self, target: int | str | None, label: int, num_classes: int) -> int | None:
         if target is None:
-            return
+            return None
         names = getattr(self.oracle_, "class_names", None)
+        if isinstance(target, str) and names and target in names:
+            target = list(names).index(target)
         classes = ", ".join(f"{i} {name}" for i, name in enumerate(names)) if names else ""
         known = f"; classes are {classes}" if classes else ""
         if isinstance(target, bool) or not isinstance(target, int) or not 0 <= target < num_classes:
@@ -332,6 +344,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"expected a target other than the predicted class, got {target}, which the oracle "
                 f"predicts already{known}; name another class or leave the target out."
             )
+        return target
 
     def _check_call(self, graph: Data, keep: int) -> None:
         self._check_fitted()

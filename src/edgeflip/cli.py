@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from edgeflip import __version__
 from edgeflip.base import SearchInterrupted
@@ -85,12 +85,12 @@ def datasets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     if as_json:
         _print_json([asdict(entry) for entry in entries])
         return
-    table = Table("dataset", "graphs", "train/val/test", "classes", "at hand", "what it is")
+    table = Table(Column("dataset", no_wrap=True), "graphs", "split", "classes", "at hand")
     for entry in entries:
         split = "/".join(str(part) for part in entry.split or ())
         at_hand = {"file": "yes, from file", "generated": "yes, generated"}.get(entry.source, "no")
         names = f"{entry.classes}: {', '.join(entry.class_names)}"
-        table.add_row(entry.name, str(entry.graphs), split, names, at_hand, entry.title)
+        table.add_row(entry.name, str(entry.graphs), split, names, at_hand)
     _stdout().print(table)
 
 
@@ -129,6 +129,7 @@ def train(
     """
     bundle = load_dataset(dataset, data_dir)
     folder = out or _default_folder(bundle, profile, seed)
+    _check_folder(folder)
     report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
     if as_json:
         _print_json({**report.to_dict(), "folder": str(folder)})
@@ -166,7 +167,7 @@ def explain(
     additions: Annotated[bool, typer.Option(help="Whether edges may be added.")] = True,
     removals: Annotated[bool, typer.Option(help="Whether edges may be removed.")] = True,
     max_edits: Annotated[int | None, typer.Option(help="At most this many edits.")] = None,
-    keep: Annotated[int, typer.Option(help="How many counterfactuals to keep.")] = 10,
+    keep: Annotated[int, typer.Option(help="How many counterfactuals to keep.")] = 20,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Replace a setting of the method: key=value.")
     ] = None,
@@ -193,6 +194,8 @@ def explain(
         allow_additions=additions, allow_removals=removals, max_edits=max_edits
     )
     folder = oracle or _default_folder(bundle, profile, seed)
+    for path in (folder, out):
+        _check_folder(path)
     trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
     explainer.fit(bundle.train, trained, seed=seed)
     budget = _budget(explainer.default_budget(), calls, seconds)
@@ -205,6 +208,8 @@ def explain(
         except SearchInterrupted as interruption:
             _show(interruption.partial, bundle, split, place, out, as_json=as_json)
             raise
+        except EdgeflipError as error:
+            raise type(error)(f"--index {place}: {error}") from error
         _show(answer, bundle, split, place, out, as_json=as_json)
         found += answer.found
     if found < len(graphs):
@@ -275,8 +280,15 @@ def _interruption_message(interruption: BaseException) -> str:
     return "interrupted: what was finished is kept."
 
 
+class _Output(Console):
+    """A console that lets a broken pipe be seen, instead of ending with an exit code of its own."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _stdout() -> Console:
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    return _Output(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def _note(text: str) -> None:
@@ -289,6 +301,23 @@ def _print_json(payload: Any) -> None:
 
 def _default_folder(bundle: DatasetBundle, profile: str, seed: int) -> Path:
     return Path("runs") / f"{bundle.name}-{profile}-s{seed}" / "oracle"
+
+
+def _check_folder(path: Path | None) -> None:
+    """Refuse a path that cannot become a folder before any work is done for it."""
+    if path is None:
+        return
+    for part in (path, *path.parents):
+        if part.exists():
+            if not part.is_dir():
+                raise ConfigError(
+                    f"expected a folder at {path}, got the file {part}; give another path."
+                )
+            if not os.access(part, os.W_OK):
+                raise ConfigError(
+                    f"expected a folder that can be written, got {part}; give another path."
+                )
+            return
 
 
 def _graph_at(bundle: DatasetBundle, split: str, place: int) -> Any:
@@ -384,7 +413,7 @@ def _show(
         console.print(table)
     trace = answer.trace
     console.print(
-        f"{trace.oracle_calls} oracle calls, {trace.seconds:.2f} s, "
+        f"{trace.oracle_calls} graphs asked about, {trace.seconds:.2f} s, "
         f"stopped by {trace.stopped_by.replace('_', ' ')}"
     )
     if out is not None:

@@ -31,8 +31,9 @@ class Constraints:
         frozen_nodes: Nodes whose edges stay as they are.
         frozen_edges: Existing edges that must stay.
         forbidden_pairs: Pairs that must not become an edge.
-        rules: Further tests on graph and edits. They are Python, so they are asked only about
-            edit sets that flip the prediction, not about every candidate.
+        rules: Further tests, functions of graph and edits that return True when the edits are
+            allowed. They are Python, so they are asked only about edit sets that flip the
+            prediction, not about every candidate.
 
     Example:
         >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
@@ -65,7 +66,8 @@ class Constraints:
         object.__setattr__(self, "frozen_nodes", frozenset(int(node) for node in self.frozen_nodes))
         object.__setattr__(self, "frozen_edges", _sorted_pairs(self.frozen_edges))
         object.__setattr__(self, "forbidden_pairs", _sorted_pairs(self.forbidden_pairs))
-        object.__setattr__(self, "rules", tuple(self.rules))
+        rules = (self.rules,) if callable(self.rules) else tuple(self.rules)
+        object.__setattr__(self, "rules", rules)
 
     def on(self, space: PairSpace) -> AllowedEdits:
         """These constraints on one graph, ready to check blocks of candidates."""
@@ -82,7 +84,7 @@ class Constraints:
 
     def rules_allow(self, graph: Data, edits: EditSet) -> bool:
         """Whether every rule accepts the edits."""
-        return all(rule(graph, edits) for rule in self.rules)
+        return all(_ask(rule, graph, edits) for rule in self.rules)
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON can hold: limits and pairs as they are, rules by name."""
@@ -159,6 +161,21 @@ class AllowedEdits:
         if self._open is not None:
             allowed &= (self._open[ids] | ~used).all(dim=1)
         return allowed
+
+
+def _ask(rule: Rule, graph: Data, edits: EditSet) -> bool:
+    try:
+        answer = rule(graph, edits)
+    except Exception as error:
+        raise ConstraintError(
+            f"expected a rule that takes a graph and its edits, got {type(error).__name__}: {error}; "
+            "correct the rule."
+        ) from error
+    if answer is None:
+        raise ConstraintError(
+            "expected a rule to return True (allowed) or False, got None; add a return."
+        )
+    return bool(answer)
 
 
 def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Tensor]:

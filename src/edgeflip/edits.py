@@ -17,7 +17,11 @@ from edgeflip.graphs import Edge, PairSpace, edge_pairs
 FillValue: TypeAlias = (
     float | Tensor | Literal["zeros", "mean", "mode"] | Callable[[Data, Edge], Tensor]
 )
-"""The value of an added edge's attribute: a number, a row, a rule, or a function of graph and edge."""
+"""The value of an added edge's attribute.
+
+A number, a row, `"zeros"`, the `"mean"` or the most common row (`"mode"`) of the graph's own edges, or
+a function that takes the graph and one edge `(u, v)` and returns the row of that edge.
+"""
 
 EdgeFill: TypeAlias = FillValue | Mapping[str, FillValue]
 """A fill for `edge_attr`, or one fill per edge-level attribute."""
@@ -203,9 +207,7 @@ def fill_rows(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) ->
     if policy is None:
         check_fill(space.graph, fill)
     if callable(policy):
-        given = [
-            torch.as_tensor(policy(space.graph, edge)).to(value) for edge in space.edges_of(ids)
-        ]
+        given = [_given_row(policy, space.graph, edge, value) for edge in space.edges_of(ids)]
         wrong = [row for row in given if row.shape != value.shape[1:]]
         rows = wrong[0][None] if wrong else torch.stack(given)
     else:
@@ -217,6 +219,19 @@ def fill_rows(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) ->
             f"got {list(rows.shape[1:])}; correct fill=."
         )
     return rows
+
+
+def _given_row(
+    policy: Callable[[Data, Edge], Tensor], graph: Data, edge: Edge, like: Tensor
+) -> Tensor:
+    row = policy(graph, edge)
+    try:
+        return torch.as_tensor(row).to(like)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise EditError(
+            f"expected a fill function to return the attribute row of the edge {edge}, got {row!r}; "
+            "correct fill=."
+        ) from error
 
 
 def _fill_for(key: str, fill: EdgeFill | None) -> FillValue | None:

@@ -39,7 +39,8 @@ class Budget:
         """Refuse negative limits."""
         for name in ("oracle_calls", "seconds"):
             limit = getattr(self, name)
-            if limit is not None and not limit >= 0:
+            kinds = int if name == "oracle_calls" else int | float
+            if limit is not None and not (isinstance(limit, kinds) and limit >= 0):
                 raise ConfigError(f"expected {name} of 0 or more, or None, got {limit!r}.")
 
 

@@ -362,6 +362,10 @@ class ModelOracle:
             raise OracleError(
                 "expected finite numbers from the model, got NaN or infinity; check its weights and input."
             )
+        one_column = matrix.size(1) == 1
+        looks = (
+            bool(((matrix >= 0) & (matrix <= 1)).all()) if one_column else is_distribution(matrix)
+        )
         matrix = _two_columns(matrix, self.returns)
         if self._num_classes is None:
             self._num_classes = matrix.size(1)
@@ -370,15 +374,14 @@ class ModelOracle:
                 f"expected {self._num_classes} columns, one per class, got {matrix.size(1)}; "
                 "correct num_classes or the model."
             )
-        distribution = is_distribution(matrix)
         if self.returns == "probabilities":
-            if not distribution:
+            if not is_distribution(matrix):
                 raise OracleError(
                     "expected probabilities (0 to 1, rows adding up to 1), got something else; "
                     "pass returns='logits'."
                 )
             return matrix
-        if distribution and not self._warned:
+        if looks and count > 1 and not self._warned:
             self._warned = True
             warnings.warn(
                 "the model's output looks like probabilities but is read as logits; "

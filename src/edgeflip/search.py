@@ -81,6 +81,7 @@ class Problem:
         rng: The generator that all of the method's random choices come from.
         clock: Time and oracle calls per stage.
         factual: Set by methods that find a factual subgraph, to be kept with the answer.
+        message: What to tell people when nothing is found.
         notes: Figures a method wants kept with the answer, such as how many edges it left out.
     """
 
@@ -96,6 +97,7 @@ class Problem:
     clock: StageClock
     factual: FactualSubgraph | None = field(default=None)
     notes: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
 
     @property
     def graph(self) -> Data:

@@ -77,6 +77,8 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
 
     def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
         allowed = problem.allowed
+        limits = f"{self.config.max_removed} removals and {self.config.max_added} additions"
+        problem.message = f"all allowed edit sets of up to {limits} were tried"
         max_removed = min(self.config.max_removed, allowed.max_removed)
         max_added = min(self.config.max_added, allowed.max_added)
         for size in range(1, min(max_removed + max_added, allowed.max_edits) + 1):

@@ -1,5 +1,19 @@
 """Measures of explanations: plain functions of answers."""
 
-from edgeflip.metrics.quality import fidelity, seconds_per_graph, size, validity
+from edgeflip.metrics.quality import (
+    fidelity,
+    minimality,
+    motif_proximity,
+    seconds_per_graph,
+    size,
+    validity,
+)
 
-__all__ = ["fidelity", "seconds_per_graph", "size", "validity"]
+__all__ = [
+    "fidelity",
+    "minimality",
+    "motif_proximity",
+    "seconds_per_graph",
+    "size",
+    "validity",
+]

@@ -153,6 +153,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                 removable, self.config.remove.max, self.config.max_removal_sets, problem.rng
             )
             pools = [self._reconstruct(problem, sets, target) for target in self._targets(problem)]
+        problem.message = (
+            "all choices among the factual subgraph's edges and likely additions were tried"
+        )
         yield from self._candidates(problem, pools)
 
     def _denoise(self, problem: Problem) -> Tensor:
