@@ -1,13 +1,14 @@
 """DR-CFGNN on the four BA sets: the four variants beside the paper's published figures.
 
     python benchmarks/ba_quality.py                     # cpu profile
-    python benchmarks/ba_quality.py --profile paper     # the paper's search settings, SubgraphX, our predictor
+    python benchmarks/ba_quality.py --profile paper     # the paper's search settings and SubgraphX
     python benchmarks/ba_quality.py --datasets ba_2motifs --graphs 20
-    python benchmarks/ba_quality.py --json              # and the figures as one JSON object on the last line
+    python benchmarks/ba_quality.py --json              # and the figures as JSON on the last line
 
-All correctly predicted test graphs; one thread; seconds are CPU seconds per graph. The paper's link predictor
-(decoder 4000/4000/2000) costs 44 s an epoch on a CPU, so the paper profile's search runs with the `cpu` profile's
-predictor here. Fitted on training and validation graphs, as published; the graphs explained are never among them.
+All correctly predicted test graphs; one thread; seconds are CPU seconds per graph. The paper's link
+predictor (decoder 4000/4000/2000) costs 44 s an epoch on a CPU, so the paper profile's search runs
+with the `cpu` profile's predictor here. Fitted on training and validation graphs, as published; the
+graphs explained are never among them.
 """
 
 from __future__ import annotations
