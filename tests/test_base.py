@@ -258,3 +258,99 @@ def test_edges_of_the_input_are_the_callers():
     before = edge_pairs(GRAPH)
     fitted().explain(GRAPH)
     assert edge_pairs(GRAPH) == before
+
+
+def test_a_function_around_the_model_decides_not_the_models_fast_path():
+    model = example_oracle().model
+    scale = torch.tensor([1.0, 3.0])
+    shift = ModelOracle(
+        model,
+        num_classes=2,
+        call=lambda m, batch: m(batch.x, batch.edge_index, batch.batch) * scale,
+    )
+    plain = ModelOracle(
+        model,
+        num_classes=2,
+        path="sparse",
+        call=lambda m, batch: m(batch.x, batch.edge_index, batch.batch) * scale,
+    )
+    for graph in example_graphs(6, seed=3):
+        one = RandomSearch().fit([], shift).explain(graph)
+        two = RandomSearch().fit([], plain).explain(graph)
+        assert (one.best and one.best.edits) == (two.best and two.best.edits)
+
+
+def test_a_first_flip_that_is_not_confirmed_does_not_end_the_search():
+    class Flighty:
+        """Its fast path claims that everything flips; the real graphs tell otherwise."""
+
+        num_classes = 2
+
+        def __init__(self):
+            self.honest = example_oracle()
+
+        def predict_proba(self, graphs):
+            return self.honest.predict_proba(graphs)
+
+        def predict_edits(self, space, toggles, *, fill=None):
+            label = int(self.honest.predict([space.graph])[0])
+            proba = torch.zeros(len(toggles), 2)
+            proba[:, 1 - label] = 1.0
+            return proba
+
+    answer = RandomSearch().fit([], Flighty()).explain(GRAPH)
+    honest = fitted().explain(GRAPH)
+    assert answer.found
+    assert int(Flighty().honest.predict([answer.edited_graph()])[0]) != answer.label
+    assert answer.best.size == honest.best.size
+
+
+def test_not_even_private_notes_are_left_on_the_graph():
+    graph = example_graphs(3, seed=21)[2]
+    graph.edge_weight = torch.ones(graph.num_edges)
+    before = set(vars(graph._store))
+    fitted().explain(graph)
+    assert set(vars(graph._store)) == before
+
+
+def test_a_model_that_works_in_place_does_not_reach_the_callers_graph():
+    class InPlace(torch.nn.Module):
+        def forward(self, x, edge_index):
+            x.mul_(0.5)
+            degree = torch.bincount(edge_index[0], minlength=x.size(0)).float()
+            return torch.stack([degree.sum(), torch.tensor(18.5)])
+
+    graph = example_graphs(3, seed=21)[2]
+    before = graph.x.clone()
+    RandomSearch().fit([], ModelOracle(InPlace())).explain(graph, budget=Budget(oracle_calls=50))
+    assert torch.equal(graph.x, before)
+
+
+def test_a_target_can_be_named():
+    oracle = ModelOracle(example_oracle().model, class_names=("few", "many"))
+    label = int(oracle.predict([GRAPH])[0])
+    answer = RandomSearch().fit([], oracle).explain(GRAPH, target=("many", "few")[label])
+    assert answer.target == 1 - label
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "a", None, True])
+def test_what_is_no_seed_is_refused_and_moves_nothing(seed):
+    state = torch.random.get_rng_state()
+    with pytest.raises(ConfigError, match="seed"):
+        fitted().explain(GRAPH, seed=seed)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_slow_oracle_keeps_the_deadline_roughly():
+    import time
+
+    class Slow:
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            time.sleep(0.005 * len(graphs))
+            return torch.tensor([[1.0, 0.0]] * len(graphs))
+
+    answer = RandomSearch().fit([], Slow()).explain(GRAPH, budget=Budget(seconds=0.2))
+    assert answer.trace.status == "timeout"
+    assert answer.trace.oracle_calls < 200

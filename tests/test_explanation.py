@@ -4,6 +4,7 @@ import copy
 import json
 
 import pytest
+import torch
 
 from edgeflip import CounterfactualSet, EditSet
 from edgeflip.errors import ArtifactError, EdgeflipError
@@ -77,3 +78,26 @@ def test_an_empty_answer_says_so_and_has_no_edited_graph(answer):
 def test_the_edited_graph_has_the_edits(answer):
     edited = answer.edited_graph()
     assert EditSet.between(answer.graph, edited) == answer.best.edits
+
+
+def test_graphs_with_missing_labels_and_texts_survive_json():
+    graph = example_graphs(3, seed=21)[2]
+    graph.y = torch.tensor([float("nan"), float("inf")])
+    graph.smiles = "CCO"
+    graph.num_nodes = 9
+    answer = RandomSearch().fit([], example_oracle()).explain(graph)
+    again = CounterfactualSet.from_dict(json.loads(json.dumps(answer.to_dict())))
+    assert again.to_dict() == answer.to_dict()
+    assert again.graph.smiles == "CCO"
+    assert bool(again.graph.y[0].isnan())
+
+
+def test_another_graph_under_a_new_checksum_is_refused(answer):
+    from edgeflip.storage import checksum
+
+    payload = json.loads(json.dumps(answer.to_dict()))
+    payload["graph"]["tensors"]["x"]["values"][0][0] = 7.0
+    del payload["checksum"]
+    payload["checksum"] = checksum(payload)
+    with pytest.raises(ArtifactError, match="not the one"):
+        CounterfactualSet.from_dict(payload)

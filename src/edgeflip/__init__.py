@@ -7,6 +7,7 @@ from edgeflip.constraints import FREE, Constraints
 from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
 from edgeflip.edits import EditSet
 from edgeflip.errors import EdgeflipError
+from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
 from edgeflip.explanation import (
     Counterfactual,
     CounterfactualSet,
@@ -26,12 +27,14 @@ from edgeflip.search import Outcome, Problem
 from edgeflip.training import load_oracle, save_oracle, train_oracle
 
 __all__ = [
+    "DRCFGNN",
     "FREE",
     "Budget",
     "Constraints",
     "Counterfactual",
     "CounterfactualExplainer",
     "CounterfactualSet",
+    "DRCFGNNConfig",
     "DatasetBundle",
     "DifferentiableOracle",
     "EdgeflipError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ from edgeflip.oracle import Oracle
 from edgeflip.presets import load_preset
 from edgeflip.ranking import RankingPolicy, SizeWeightedFidelity
 from edgeflip.search import Problem, Proposal, Search, StageClock, check_proposals, frozen
-from edgeflip.seeding import seeded
+from edgeflip.seeding import check_seed, seeded
 from edgeflip.settings import read_settings
 from edgeflip.storage import read_artifact, write_artifact
 from edgeflip.threads import one_thread
@@ -116,6 +117,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             oracle: The model to explain.
             seed: Makes the result repeatable.
         """
+        check_seed(seed)
         if not _is_oracle(oracle):
             raise ConfigError(
                 f"expected an oracle with num_classes and predict_proba, got {type(oracle).__name__}; "
@@ -173,7 +175,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             EdgeflipError: If the graph, the target or the constraints make no sense.
             SearchInterrupted: On Ctrl-C, with what was found until then.
         """
-        self._check_call(graph, keep)
+        self._check_call(graph, keep, seed)
+        # A shallow copy: PyG notes on a graph what it looked up, and the caller's stays untouched.
+        graph = copy.copy(graph)
         space = PairSpace.of(graph)
         allowed = constraints.on(space)
         if allowed.additions.numel() and allowed.max_added:
@@ -204,6 +208,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             "seed": self.seed_,
             "num_features": self.num_features_,
             "num_classes": self.oracle_.num_classes,
+            "oracle": _fingerprint(self.oracle_),
         }
         path = Path(folder)
         write_artifact(path, kind="explainer", config=config, tensors=self._state())
@@ -222,6 +227,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             raise ConfigError(
                 f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
                 f"got {oracle.num_classes}."
+            )
+        if config["oracle"] != _fingerprint(oracle):
+            raise ConfigError(
+                f"expected the oracle that the explainer in {folder} was fitted on, got another "
+                "(its weights differ); fit the explainer again."
             )
         settings = read_settings(cls.config_type, config["config"], where=f"the saved '{cls.name}'")
         explainer = cls(settings)
@@ -275,7 +285,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             stopped_by, message = "not_applicable", str(error)
         except KeyboardInterrupt:
             stopped_by, interrupted = "interrupted", True
-        found, flips = search.counterfactuals(self.ranking, keep=keep)
+        try:
+            found, flips = search.counterfactuals(self.ranking, keep=keep)
+        except KeyboardInterrupt:
+            # Even now: fewer answers, but each one checked.
+            stopped_by, interrupted = "interrupted", True
+            found, flips = search.counterfactuals(self.ranking, keep=1)
         message = message or (
             problem.message if stopped_by == "exhausted" else _LIMITS.get(stopped_by, "")
         )
@@ -315,9 +330,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             config=asdict(self.config),  # type: ignore[call-overload]
             seed=seed,
             batch_size=getattr(oracle, "batch_size", None),
-            oracle=oracle.fingerprint()
-            if hasattr(oracle, "fingerprint")
-            else type(oracle).__name__,
+            oracle=_fingerprint(oracle),
             constraints=problem.constraints.to_dict(),
             budget=asdict(budget),
             versions={name: _version(name) for name in ("edgeflip", "torch", "torch_geometric")},
@@ -346,10 +359,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         return target
 
-    def _check_call(self, graph: Data, keep: int) -> None:
+    def _check_call(self, graph: Data, keep: int, seed: int) -> None:
         self._check_fitted()
-        if keep < 1:
-            raise ConfigError(f"expected keep of at least 1, got {keep}.")
+        check_seed(seed)
+        if not isinstance(keep, int) or not 1 <= keep <= 2**31:
+            raise ConfigError(f"expected keep as a whole number of at least 1, got {keep!r}.")
+        if not isinstance(graph, Data):
+            PairSpace.of(graph)
         width = _width(graph) if isinstance(graph, Data) else None
         if self.num_features_ is not None and width is not None and width != self.num_features_:
             raise GraphError(
@@ -373,6 +389,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 def _is_oracle(candidate: object) -> bool:
     # Not isinstance: it would read num_classes, which an oracle may not know before its first answer.
     return hasattr(type(candidate), "predict_proba") and "num_classes" in dir(candidate)
+
+
+def _fingerprint(oracle: Oracle) -> str:
+    return oracle.fingerprint() if hasattr(oracle, "fingerprint") else type(oracle).__name__
 
 
 def _first_answer(oracle: Oracle, graph: Data) -> Tensor:

@@ -22,10 +22,18 @@ from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
 from edgeflip.demo import run_demo
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError, unknown_name
 from edgeflip.explanation import CounterfactualSet
+from edgeflip.fitting import fitted_explainer
 from edgeflip.metering import Budget
 from edgeflip.registry import explainer_class, list_explainers, make_explainer
+from edgeflip.seeding import check_seed
 from edgeflip.storage import write_json
-from edgeflip.training import TrainingInterrupted, TrainingReport, oracle_for, train_and_save
+from edgeflip.training import (
+    TrainingInterrupted,
+    TrainingReport,
+    load_oracle,
+    oracle_for,
+    train_and_save,
+)
 
 NOTHING_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -54,7 +62,12 @@ def _command(function: Command) -> Command:
         except KeyboardInterrupt as interruption:
             _note(_interruption_message(interruption))
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                _note(
+                    f"error: expected to write the output, got '{error.strerror}'; check where it goes."
+                )
+                raise typer.Exit(BAD_INPUT) from None
             # The reader of our output has gone; there is nobody left to tell.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
@@ -118,6 +131,9 @@ def train(
         Path | None,
         typer.Option(help="Folder for the oracle; by default runs/DATASET-PROFILE-sSEED/oracle."),
     ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Also fit this explainer; see 'edgeflip methods'.")
+    ] = None,
     profile: Profile = "cpu",
     seed: Seed = 0,
     data_dir: DataDir = None,
@@ -125,17 +141,31 @@ def train(
 ) -> None:
     """Train the oracle of a dataset and save it as config.json and model.safetensors.
 
-    Example: edgeflip train ba_2motifs --profile cpu --out runs/my_oracle
+    With --method, fit that explainer too and keep it beside the oracle, where 'explain' finds it.
+
+    Examples:
+    edgeflip train ba_2motifs --profile cpu --out runs/my_oracle
+    edgeflip train ba_2motifs --method dr-cfgnn
     """
+    explainer = None if method is None else make_explainer(method, dataset=dataset, profile=profile)
+    check_seed(seed)
     bundle = load_dataset(dataset, data_dir)
     folder = out or _default_folder(bundle, profile, seed)
     _check_folder(folder)
     report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
+    learnt: Any = None
+    if explainer is not None:
+        _show_progress(explainer)
+        fitted = fitted_explainer(explainer, bundle, load_oracle(folder), folder.parent, seed=seed)
+        learnt = getattr(fitted, "report_", None)
     if as_json:
-        _print_json({**report.to_dict(), "folder": str(folder)})
+        extra = {} if learnt is None else {"explainer": asdict(learnt)}
+        _print_json({**report.to_dict(), "folder": str(folder), **extra})
         return
     _stdout().print(_training_table(report))
     _stdout().print(f"Oracle in {folder}", soft_wrap=True)
+    if explainer is not None:
+        _stdout().print(f"{explainer.name} in {folder.parent}: {learnt or 'nothing to learn'}")
 
 
 @_command
@@ -168,6 +198,15 @@ def explain(
     removals: Annotated[bool, typer.Option(help="Whether edges may be removed.")] = True,
     max_edits: Annotated[int | None, typer.Option(help="At most this many edits.")] = None,
     keep: Annotated[int, typer.Option(help="How many counterfactuals to keep.")] = 20,
+    denoise: Annotated[
+        bool | None, typer.Option(help="Leave out unlikely edges first (dr-cfgnn).")
+    ] = None,
+    one_hot: Annotated[
+        bool | None, typer.Option(help="Condition on the wanted class (dr-cfgnn).")
+    ] = None,
+    factual: Annotated[
+        str | None, typer.Option(help="Factual explainer: subgraphx or occlusion (dr-cfgnn).")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Replace a setting of the method: key=value.")
     ] = None,
@@ -183,22 +222,30 @@ def explain(
     edgeflip explain ba_2motifs --index 0
     edgeflip explain ba_3motifs --index 4 --target house --no-removals
     edgeflip explain ba_2motifs --index 0 --index 1 --json
+    edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --no-denoise --factual subgraphx
     """
-    explainer = make_explainer(
-        method, dataset=dataset, profile=profile, overrides=_overrides(settings or [])
-    )
+    overrides = _overrides(settings or [])
+    flags = {"denoise": denoise, "one_hot": one_hot, "factual": factual}
+    overrides |= {key: value for key, value in flags.items() if value is not None}
+    explainer = make_explainer(method, dataset=dataset, profile=profile, overrides=overrides)
     bundle = load_dataset(dataset, data_dir)
     graphs = [(place, _graph_at(bundle, split, place)) for place in index]
     wanted = None if target is None else _class_number(bundle, target)
     constraints = Constraints(
         allow_additions=additions, allow_removals=removals, max_edits=max_edits
     )
+    budget = _budget(explainer.default_budget(), calls, seconds)
+    check_seed(seed)
+    if keep < 1 or keep > 2**31:
+        raise ConfigError(f"expected --keep of at least 1, got {keep}.")
+    if wanted is not None and not 0 <= wanted < bundle.num_classes:
+        raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {wanted}.")
     folder = oracle or _default_folder(bundle, profile, seed)
     for path in (folder, out):
         _check_folder(path)
     trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
-    explainer.fit(bundle.train, trained, seed=seed)
-    budget = _budget(explainer.default_budget(), calls, seconds)
+    _show_progress(explainer)
+    explainer = fitted_explainer(explainer, bundle, trained, folder.parent, seed=seed)
     found = 0
     for place, graph in graphs:
         try:
@@ -238,15 +285,15 @@ def demo(
         _print_json(result.to_dict())
         return
     _stdout().print(_training_table(result.report))
-    table = Table(
-        "method", "graphs", "validity", "size", "fidelity", "s/graph", title="Counterfactuals"
-    )
+    columns = ("method", "graphs", "validity", "size", "fidelity", "motif proximity", "s/graph")
+    table = Table(*columns, title="Counterfactuals")
     table.add_row(
         result.method,
         str(result.graphs),
         f"{result.validity:.2f}",
         f"{result.size:.2f}",
         f"{result.fidelity:.2f}",
+        f"{result.motif_proximity:.2f}",
         f"{result.seconds_per_graph:.4f}",
     )
     _stdout().print(table)
@@ -254,7 +301,7 @@ def demo(
         f"For example, test graph {result.example_index}: {result.example}", soft_wrap=True
     )
     _stdout().print(
-        f"Files: {result.folder} (oracle/, answers.jsonl, summary.json)", soft_wrap=True
+        f"Files: {result.folder} (oracle/, dr-cfgnn/, answers.jsonl, summary.json)", soft_wrap=True
     )
 
 
@@ -301,6 +348,11 @@ def _print_json(payload: Any) -> None:
 
 def _default_folder(bundle: DatasetBundle, profile: str, seed: int) -> Path:
     return Path("runs") / f"{bundle.name}-{profile}-s{seed}" / "oracle"
+
+
+def _show_progress(explainer: Any) -> None:
+    if hasattr(explainer, "progress"):
+        explainer.progress = True
 
 
 def _check_folder(path: Path | None) -> None:
@@ -360,6 +412,8 @@ def _overrides(settings: Sequence[str]) -> dict[str, Any]:
         table = values
         for part in path:
             table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"expected --set to name each setting once, got '{key}' twice.")
         table[last] = value
     return values
 

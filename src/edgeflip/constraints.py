@@ -63,9 +63,17 @@ class Constraints:
                 raise ConstraintError(
                     f"expected {name} as a number of edges (0 or more) or None, got {limit!r}."
                 )
-        object.__setattr__(self, "frozen_nodes", frozenset(int(node) for node in self.frozen_nodes))
-        object.__setattr__(self, "frozen_edges", _sorted_pairs(self.frozen_edges))
-        object.__setattr__(self, "forbidden_pairs", _sorted_pairs(self.forbidden_pairs))
+        try:
+            nodes = frozenset(int(node) for node in self.frozen_nodes)
+            kept, barred = _sorted_pairs(self.frozen_edges), _sorted_pairs(self.forbidden_pairs)
+        except (TypeError, ValueError) as error:
+            raise ConstraintError(
+                "expected frozen_nodes as node numbers, frozen_edges and forbidden_pairs as pairs of "
+                f"them, got something else ({error}); write {{3}} and {{(0, 1)}}."
+            ) from error
+        object.__setattr__(self, "frozen_nodes", nodes)
+        object.__setattr__(self, "frozen_edges", kept)
+        object.__setattr__(self, "forbidden_pairs", barred)
         rules = (self.rules,) if callable(self.rules) else tuple(self.rules)
         object.__setattr__(self, "rules", rules)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ from typing import Any
 from torch_geometric.data import Data
 
 from edgeflip.datasets import DatasetBundle, load_dataset
+from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.explanation import CounterfactualSet
-from edgeflip.metrics import fidelity, seconds_per_graph, size, validity
+from edgeflip.metrics import fidelity, motif_proximity, seconds_per_graph, size, validity
 from edgeflip.oracle import ModelOracle
 from edgeflip.progress import progress_bar
-from edgeflip.registry import make_explainer
 from edgeflip.storage import write_json, write_lines
 from edgeflip.training import TrainingReport, load_oracle, train_and_save
 
 DATASET = "ba_2motifs"
-METHOD = "random"
+METHOD = "dr-cfgnn"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class DemoResult:
         size: Mean number of edits.
         fidelity: Mean drop of the original class's probability.
         seconds_per_graph: Mean time of an answer.
+        motif_proximity: Mean share of edits that touch the motif.
         example_index: A test graph with an answer.
         example: Its answer in a sentence.
     """
@@ -48,6 +49,7 @@ class DemoResult:
     size: float
     fidelity: float
     seconds_per_graph: float
+    motif_proximity: float
     example_index: int
     example: str
 
@@ -82,8 +84,10 @@ def run_demo(
         bundle, folder / "oracle", profile=profile, seed=seed, progress=progress
     )
     oracle = load_oracle(folder / "oracle")
-    explainer = make_explainer(METHOD, dataset=DATASET, profile=profile)
+    explainer = DRCFGNN.for_dataset(DATASET, profile=profile)
+    explainer.progress = progress
     explainer.fit(bundle.train, oracle, seed=seed)
+    explainer.save(folder / METHOD)
     answers: dict[int, CounterfactualSet] = {}
     places = list(_correctly_predicted(bundle, oracle))[:count]
     description = f"explaining with {METHOD}"
@@ -93,7 +97,8 @@ def run_demo(
             bar.update()
     rows = [{"index": place, "answer": answer.to_dict()} for place, answer in answers.items()]
     write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
-    result = _summary(folder, report, explainer.name, answers)
+    assert bundle.motif_nodes is not None
+    result = _summary(folder, report, explainer.name, answers, bundle.motif_nodes)
     write_json(folder / "summary.json", result.to_dict())
     return result
 
@@ -108,7 +113,11 @@ def _correctly_predicted(bundle: DatasetBundle, oracle: ModelOracle) -> Iterator
 
 
 def _summary(
-    folder: Path, report: TrainingReport, method: str, answers: dict[int, CounterfactualSet]
+    folder: Path,
+    report: TrainingReport,
+    method: str,
+    answers: dict[int, CounterfactualSet],
+    motif_nodes: Callable[[Data], frozenset[int]],
 ) -> DemoResult:
     found = [place for place, answer in answers.items() if answer.found]
     shown = next(iter(found or answers), -1)
@@ -122,6 +131,7 @@ def _summary(
         size=size(every),
         fidelity=fidelity(every),
         seconds_per_graph=seconds_per_graph(every),
+        motif_proximity=motif_proximity(every, motif_nodes),
         example_index=shown,
         example=str(answers[shown]) if shown >= 0 else "none",
     )

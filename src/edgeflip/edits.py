@@ -172,7 +172,7 @@ def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = Non
             new = torch.stack([torch.stack([u, v], 1).flatten(), torch.stack([v, u], 1).flatten()])
             kept = value[:, keep.to(value.device)]
             edited[key] = torch.cat([kept, new.to(value)], dim=1)
-        elif isinstance(value, Tensor) and graph.is_edge_attr(key):
+        elif isinstance(value, Tensor) and _is_edge_level(graph, key):
             rows = fill_rows(space, added, key, fill).repeat_interleave(2, dim=0)
             edited[key] = torch.cat([value[keep.to(value.device)], rows])
     return edited
@@ -183,13 +183,24 @@ def edge_attributes(graph: Data) -> list[str]:
     return [
         key
         for key, value in graph.to_dict().items()
-        if key != "edge_index" and isinstance(value, Tensor) and graph.is_edge_attr(key)
+        if key != "edge_index" and isinstance(value, Tensor) and _is_edge_level(graph, key)
     ]
+
+
+def _is_edge_level(graph: Data, key: str) -> bool:
+    # PyG goes by length, so a label vector as long as the edge list would pass for an edge attribute.
+    return "edge" in key and bool(graph.is_edge_attr(key))
 
 
 def check_fill(graph: Data, fill: EdgeFill | None) -> None:
     """Refuse a graph whose edge attributes have no fill, before any edge is added."""
-    for key in edge_attributes(graph):
+    keys = edge_attributes(graph)
+    if fill is not None and not isinstance(fill, Mapping) and "edge_attr" not in keys and keys:
+        raise EditError(
+            f"expected a fill by name, such as {{'{keys[0]}': 1.0}}, for a graph without edge_attr, got "
+            f"{fill!r}; name the attribute."
+        )
+    for key in keys:
         if _fill_for(key, fill) is None:
             raise EditError(
                 f"expected a fill for the '{key}' of added edges, got none; pass fill= "

@@ -281,17 +281,27 @@ class CounterfactualSet:
 
 
 def graph_to_dict(graph: Data) -> dict[str, Any]:
-    """A graph's tensors as nested lists with their types, for JSON."""
+    """What a model can read of a graph, for JSON: tensors with their types, and plain values.
+
+    Numbers that JSON has no word for are written as text.
+    """
     tensors = {
         key: {
             "dtype": str(value.dtype).removeprefix("torch."),
-            "values": value.detach().cpu().tolist(),
+            "values": _speakable(value.detach().cpu().tolist()),
         }
         | {"shape": list(value.shape)}
         for key, value in graph.to_dict().items()
         if isinstance(value, Tensor)
     }
-    return {"num_nodes": int(graph.num_nodes or 0), "tensors": tensors}
+    others = {
+        key: _speakable(value)
+        for key, value in graph.to_dict().items()
+        if isinstance(value, str | int | float | bool) and key != "num_nodes"
+    }
+    named = "num_nodes" in graph.to_dict() or graph.x is None
+    count = int(graph.num_nodes or 0) if named else None
+    return {"num_nodes": count, "tensors": tensors, "others": others}
 
 
 def graph_from_dict(payload: Mapping[str, Any]) -> Data:
@@ -301,10 +311,33 @@ def graph_from_dict(payload: Mapping[str, Any]) -> Data:
         dtype = getattr(torch, entry["dtype"])
         if not isinstance(dtype, torch.dtype):
             raise ValueError(f"{entry['dtype']!r} is no tensor type")
-        graph[key] = torch.tensor(entry["values"], dtype=dtype).reshape(entry["shape"])
-    if graph.x is None:
+        values = _spoken(entry["values"])
+        graph[key] = torch.tensor(values, dtype=dtype).reshape(entry["shape"])
+    for key, value in payload["others"].items():
+        graph[key] = _spoken(value)
+    if payload["num_nodes"] is not None:
         graph.num_nodes = int(payload["num_nodes"])
     return graph
+
+
+_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+def _speakable(value: Any) -> Any:
+    """Nested lists with NaN and infinities as text."""
+    if isinstance(value, list):
+        return [_speakable(entry) for entry in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return {"not_finite": "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"}
+    return value
+
+
+def _spoken(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_spoken(entry) for entry in value]
+    if isinstance(value, dict):
+        return _WORDS[value["not_finite"]]
+    return value
 
 
 def _check_payload(payload: Mapping[str, Any]) -> None:
@@ -328,6 +361,8 @@ def _check_payload(payload: Mapping[str, Any]) -> None:
 
 def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
     graph = graph_from_dict(payload["graph"])
+    if fingerprint(graph) != payload["fingerprint"]:
+        raise ValueError("the graph is not the one that was explained")
     space = PairSpace.of(graph)
     entries = []
     for entry in payload["counterfactuals"]:

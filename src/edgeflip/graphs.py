@@ -211,7 +211,7 @@ def fingerprint(graph: Data) -> str:
             digest.update(f"{key}:{value.dtype}:{tuple(value.shape)}".encode())
             flat = value.detach().cpu().contiguous().flatten()
             digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
-        else:
+        elif isinstance(value, str | int | float | bool) and key != "num_nodes":
             digest.update(f"{key}={value!r}".encode())
     return digest.hexdigest()[:16]
 

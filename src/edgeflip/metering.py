@@ -40,8 +40,12 @@ class Budget:
         for name in ("oracle_calls", "seconds"):
             limit = getattr(self, name)
             kinds = int if name == "oracle_calls" else int | float
-            if limit is not None and not (isinstance(limit, kinds) and limit >= 0):
-                raise ConfigError(f"expected {name} of 0 or more, or None, got {limit!r}.")
+            if isinstance(limit, bool) or (
+                limit is not None and not (isinstance(limit, kinds) and 0 <= limit < float("inf"))
+            ):
+                raise ConfigError(
+                    f"expected {name} of 0 or more, or None for no limit, got {limit!r}."
+                )
 
 
 class MeteredOracle:
@@ -61,6 +65,7 @@ class MeteredOracle:
         self.calls = 0
         self._answers_edits = hasattr(oracle, "predict_edits")
         self._started = time.perf_counter()
+        self._turn = 16
         self._stores: dict[tuple[int, int], tuple[object, object, AnswerStore]] = {}
 
     @property
@@ -140,13 +145,17 @@ class MeteredOracle:
         fill: EdgeFill | None,
     ) -> int:
         """Fill in the answers of rows, batch by batch until the deadline; how many were done."""
-        done = 0
-        for part in rows.split(getattr(self.oracle, "batch_size", None) or _TURN):
-            if not part.numel() or self.out_of() == "timeout":
-                break
+        most, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
+        while done < rows.numel() and self.out_of() != "timeout":
+            # With a deadline turns start small: nobody knows yet how slow the oracle is.
+            turn = most if self.budget.seconds is None else min(most, self._turn)
+            part = rows[done : done + turn]
+            started = time.perf_counter()
             answers[part] = self._ask(space, toggles[part], fill)
             self.calls += part.numel()
             done += part.numel()
+            if time.perf_counter() - started < 0.02:
+                self._turn = min(2 * self._turn, _TURN)
         return done
 
     def _ask(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Tensor:

@@ -125,7 +125,7 @@ class ModelOracle:
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()
-        self._warned = False
+        self._looked = 0
         if path == "dense" and not self._is_dense_model:
             raise ConfigError(
                 f"expected a model with project() and dense_logits() for path='dense', got "
@@ -153,7 +153,8 @@ class ModelOracle:
 
     @property
     def _is_dense_model(self) -> bool:
-        return hasattr(self.model, "project") and hasattr(self.model, "dense_logits")
+        # A function around the model, or a forward of a subclass, would be passed by.
+        return self.call in (None, "tensors") and _offers_dense_path(type(self.model))
 
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
         """Class probabilities of graphs [len(graphs), C]."""
@@ -327,8 +328,9 @@ class ModelOracle:
 
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
-            moved = [graph.to(self._device) if self._moves else graph for graph in graphs]
-            return self._guarded(lambda: self._call.on_graphs(moved))
+            # The model gets copies: one that works in place must not change the caller's graph.
+            copies = [graph.clone().to(self._device) for graph in graphs]
+            return self._guarded(lambda: self._call.on_graphs(copies))
         try:
             batch = Batch.from_data_list(graphs)
         except Exception as error:
@@ -357,15 +359,13 @@ class ModelOracle:
 
     def _proba(self, output: Any, count: int) -> Tensor:
         """Probabilities from whatever the model gave, or a sentence why not."""
-        matrix = _as_matrix(output, count).detach().float().cpu()
+        matrix = _as_matrix(output, count).detach().cpu()
+        matrix = matrix if matrix.dtype == torch.float64 else matrix.float()
         if not bool(torch.isfinite(matrix).all()):
             raise OracleError(
                 "expected finite numbers from the model, got NaN or infinity; check its weights and input."
             )
-        one_column = matrix.size(1) == 1
-        looks = (
-            bool(((matrix >= 0) & (matrix <= 1)).all()) if one_column else is_distribution(matrix)
-        )
+        raw = matrix
         matrix = _two_columns(matrix, self.returns)
         if self._num_classes is None:
             self._num_classes = matrix.size(1)
@@ -380,15 +380,26 @@ class ModelOracle:
                     "expected probabilities (0 to 1, rows adding up to 1), got something else; "
                     "pass returns='logits'."
                 )
-            return matrix
-        if looks and count > 1 and not self._warned:
-            self._warned = True
+            return matrix.float()
+        self._warn_about_probabilities(raw)
+        return _softmax(matrix)
+
+    def _warn_about_probabilities(self, raw: Tensor) -> None:
+        """Say once when logits look like probabilities; a few answers are enough to tell."""
+        if self._looked >= 3:
+            return
+        one_column = raw.size(1) == 1
+        if one_column and len(raw) < 8:
+            return
+        self._looked += 1
+        inside = bool(((raw >= 0) & (raw <= 1)).all()) if one_column else is_distribution(raw)
+        if inside:
+            self._looked = 3
             warnings.warn(
                 "the model's output looks like probabilities but is read as logits; "
                 "pass returns='probabilities' to ModelOracle.",
                 stacklevel=2,
             )
-        return matrix.softmax(dim=1)
 
     def _chunk(self, graph: Data) -> int:
         """Graphs per call: the batch size, or fewer when graphs of this size would not fit."""
@@ -403,6 +414,15 @@ class ModelOracle:
             _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
         )
         return max(1, min(most, self.memory // per_graph))
+
+
+def _offers_dense_path(kind: type) -> bool:
+    """Whether the class that defines `dense_logits` also defines the `forward` it must agree with."""
+    for base in kind.__mro__:
+        names = vars(base)
+        if "dense_logits" in names or "forward" in names:
+            return "dense_logits" in names and "forward" in names and hasattr(kind, "project")
+    return False
 
 
 def _as_matrix(output: Any, count: int) -> Tensor:
@@ -425,6 +445,17 @@ def _as_matrix(output: Any, count: int) -> Tensor:
             f"{list(matrix.shape)}; check that the model pools its nodes by batch."
         )
     return matrix
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    """Probabilities in single precision with the largest where the model has it [graphs, C]."""
+    proba = logits.softmax(dim=1).float()
+    if logits.dtype == torch.float64:
+        # Rounding may tie two classes; the model's own choice must stay the first of them.
+        row = torch.arange(len(proba))
+        best = logits.argmax(dim=1)
+        proba[row, best] = torch.nextafter(proba.amax(dim=1), torch.tensor(2.0))
+    return proba
 
 
 def _two_columns(matrix: Tensor, returns: Returns) -> Tensor:

@@ -201,12 +201,23 @@ class Search:
                 flipped[row] = problem.constraints.rules_allow(problem.graph, edits)
             rows = flipped.nonzero().flatten()
         if self._stop_at_first:
-            rows = rows[:1]
+            rows = self._first_confirmed(toggles, rows)
         if rows.numel():
             self._toggles.append(toggles[rows])
             self._places.append(rows + self.proposals)
             self._proba.append(proba[rows])
         return flipped
+
+    def _first_confirmed(self, toggles: Tensor, rows: Tensor) -> Tensor:
+        """The first flip that also flips on the really edited graph, which ends the search."""
+        problem, block = self.problem, ProposalBlock(toggles)
+        for row in rows.tolist():
+            edits = block.edit_set(row, problem.space)
+            edited = apply_edits(problem.space, edits, fill=problem.fill)
+            problem.clock.add_calls("verify", 1)
+            if bool(problem.flips(checked_proba(problem.oracle.oracle, [edited]))[0]):
+                return torch.tensor([row])
+        return rows[:0]
 
     def counterfactuals(
         self, policy: RankingPolicy, *, keep: int

@@ -9,6 +9,18 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from edgeflip.errors import ConfigError
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what is no seed.
+
+    Raises:
+        ConfigError: If it is not a whole number from 0 to 2**63 - 1.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ConfigError(f"expected a seed from 0 to 2**63 - 1, got {seed!r}.")
+
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
@@ -29,10 +41,11 @@ def seeded(seed: int) -> Iterator[None]:
     numpy_state = np.random.get_state()
     torch_state = torch.random.get_rng_state()
     cuda_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+    check_seed(seed)
     try:
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
         yield
     finally:
         random.setstate(python_state)

@@ -108,7 +108,7 @@ def _data_folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
     given = os.fspath(data_dir) if data_dir is not None else os.environ.get(DATA_VARIABLE, "")
     if not given:
         return None
-    folder = Path(given).expanduser()
+    folder = Path(os.path.expanduser(given))
     if not folder.is_dir():
         origin = "data_dir" if data_dir is not None else DATA_VARIABLE
         raise DatasetError(
