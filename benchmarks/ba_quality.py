@@ -52,6 +52,8 @@ def variant(explainer: DRCFGNN, bundle: DatasetBundle, profile: str, denoise: bo
         one_hot=explainer.config.one_hot,
         predictor=explainer.config.predictor,
         training=explainer.config.training,
+        # Our predictor scores an edge as if it were missing, which is what it was trained on.
+        denoising=replace(config.denoising, leave_one_out=True),
     )
     other = DRCFGNN(config)
     vars(other).update({key: value for key, value in vars(explainer).items() if key.endswith("_")})

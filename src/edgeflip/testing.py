@@ -31,7 +31,7 @@ from torch_geometric.data import Data
 from edgeflip.base import CounterfactualExplainer
 from edgeflip.constraints import Constraints
 from edgeflip.edits import EdgeFill, EditSet, check_fill
-from edgeflip.errors import ConstraintError, EdgeflipError, NotFittedError, TargetError
+from edgeflip.errors import ConfigError, ConstraintError, EdgeflipError, NotFittedError, TargetError
 from edgeflip.explanation import CounterfactualSet
 from edgeflip.graphs import edge_pairs
 from edgeflip.metering import Budget
@@ -139,8 +139,8 @@ def check_explainer(
 
     Raises:
         AssertionError: Naming every check that failed, and why.
-        EdgeflipError: If the graphs have edge attributes without a fill, or the oracle cannot read
-            them.
+        EdgeflipError: If there are no graphs, they have edge attributes and no fill, or the oracle
+            cannot read them.
 
     Example:
         >>> from edgeflip import make_explainer
@@ -149,10 +149,12 @@ def check_explainer(
     """
     oracle = oracle or example_oracle()
     if graphs is None:
-        graphs = example_graphs(4, seed=4) if train is None else train[:4]
+        graphs = train[:4] if train is not None and len(train) else example_graphs(4, seed=4)
         train = example_graphs(12, seed=1) if train is None else train
     train = [graph.clone() for graph in (graphs if train is None else train)]
     untouched = [graph.clone() for graph in graphs]
+    if not untouched:
+        raise ConfigError("expected graphs to explain, got none; pass some or leave graphs out.")
     for graph in untouched:
         check_fill(graph, fill)
     with seeded(0), _restored(_module_of(oracle)):
@@ -351,16 +353,16 @@ def check_every_oracle_call_is_counted(case: Case) -> None:
 def check_constraints_are_kept(case: Case) -> None:
     """No answer edits what the constraints protect, limit by limit."""
     for base in (Constraints(allow_additions=False), Constraints(allow_removals=False)):
-        found: tuple[Data, EditSet] | None = None
-        for graph in case.graphs:
-            edits = _kept_edits(case, graph, base)
-            found = found or (edits and (graph, edits[0])) or None
+        found = [
+            (graph, edits) for graph in case.graphs for edits in _found_under(case, graph, base)
+        ]
         # What was found is forbidden next: whoever overlooks a limit finds it again.
-        for constraints in _forbidding(found[1], base) if found else ():
-            _kept_edits(case, found[0], constraints)
+        for graph, edits in found[:1]:
+            for constraints in _forbidding(edits, base):
+                _found_under(case, graph, constraints)
     for graph, answer in zip(case.graphs, case.plain, strict=True):
         if answer.best is not None:
-            _kept_edits(case, graph, Constraints(max_edits=answer.best.size - 1))
+            _found_under(case, graph, Constraints(max_edits=answer.best.size - 1))
             break
 
 
@@ -704,7 +706,7 @@ def _agree(proba: Tensor, reported: Sequence[float]) -> bool:
 # Constraints to check with.
 
 
-def _kept_edits(case: Case, graph: Data, constraints: Constraints) -> list[EditSet]:
+def _found_under(case: Case, graph: Data, constraints: Constraints) -> list[EditSet]:
     """What is found under constraints, after a look whether it keeps them."""
     try:
         answer = case.explain(graph, constraints=constraints)
