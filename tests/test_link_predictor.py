@@ -506,7 +506,7 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_training(monkeypatch):
     assert report.stopped == "early"
     assert report.epochs == 5
     assert report.auc == 0.7
-    assert float(trainer.model.first.bias[0]) == 2.0
+    assert float(trainer.model.first.bias.data[0]) == 2.0
 
 
 @pytest.mark.parametrize("redraw", [True, False])

@@ -231,6 +231,24 @@ def test_refining_never_ends_lower_and_patience_saves_calls():
     assert calls[0] < calls[1]
 
 
+def test_values_within_the_tolerance_are_told_apart_by_support():
+    topology = Topology.of(PairSpace.of(make_graph(4, [(0, 1), (1, 2), (2, 3)])))
+
+    class Table:
+        values = {0b0011: 0.5, 0b0110: 0.495, 0b1100: 0.4}
+
+        def scores(self, coalitions, samples):
+            return [self.values.get(coalition, 0.0) for coalition in coalitions]
+
+    def support(coalition):
+        return float(coalition)  # later nodes are better
+
+    for tolerance, best in ((0.0, 0b0011), (0.01, 0b0110), (0.2, 0b1100)):
+        search = SubgraphX(2, min_nodes=2, tolerance=tolerance)
+        assert search.search(topology, Table(), support=support)[0] == best
+        assert search.search(topology, Table())[0] == 0b0011
+
+
 def test_moves_keep_a_coalition_connected_and_small():
     topology = Topology.of(PairSpace.of(make_graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)])))
     moves = {tuple(members(bits)) for bits in one_move_away(topology, as_bits([1, 2]), 1, 2)}

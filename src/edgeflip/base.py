@@ -7,6 +7,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -408,6 +409,7 @@ def _width(graph: Data) -> int | None:
     return int(graph.x[0].numel()) if isinstance(graph.x, Tensor) and graph.x.size(0) else None
 
 
+@cache
 def _version(package: str) -> str:
     if package == "torch":
         return str(torch.__version__)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.errors import ConfigError
 from edgeflip.explanation import FactualSubgraph
-from edgeflip.factual.coalitions import Topology, as_bits, members, subgraph_of
+from edgeflip.factual.coalitions import Topology, as_bits, as_masks, members, subgraph_of
 from edgeflip.factual.growth import grow
 from edgeflip.factual.occlusion import edge_importance
 from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joiners
@@ -43,7 +45,9 @@ class SubgraphX:
         patience: Rollouts in a row without a better coalition after which no more follow. None for
             all rollouts, as published.
         refinements: How often, at most, the answer is replaced by a better one that a node leaving, a
-            neighbour joining or both make of it. None were published: 0.
+            neighbour joining or both make of it. As published: 0.
+        tolerance: Values this close to the highest are as good, being sampled; among them the edges
+            whose loss hurts the prediction most decide. As published: 0.
         radius: Nodes fewer hops than this from a coalition join or not; all others always take part.
         masking: What is taken from nodes that do not take part, see `edgeflip.masking`.
 
@@ -67,6 +71,7 @@ class SubgraphX:
     finalists: int = 16
     patience: int | None = 2
     refinements: int = 10
+    tolerance: float = 0.01
     radius: int = 4
     masking: Masking = "split"
 
@@ -74,14 +79,14 @@ class SubgraphX:
         """Refuse settings without meaning."""
         for setting in fields(self):
             value = getattr(self, setting.name)
-            least = 0 if setting.name in ("exploration", "refinements") else 1
+            least = 0 if setting.name in ("exploration", "refinements", "tolerance") else 1
             if not isinstance(value, bool | str | None) and not value >= least:
                 raise ConfigError(f"expected {setting.name} of at least {least}, got {value!r}.")
 
     @classmethod
     def published(cls, max_nodes: int = 6, **settings: Any) -> Self:
         """The search as published: every rollout, all samples everywhere, nothing refined."""
-        plain = {"tree_samples": None, "patience": None, "refinements": 0}
+        plain = {"tree_samples": None, "patience": None, "refinements": 0, "tolerance": 0.0}
         return cls(max_nodes, **{**plain, **settings})
 
     def explain(self, oracle: Oracle, graph: Data, label: int, *, seed: int = 0) -> FactualSubgraph:
@@ -106,8 +111,13 @@ class SubgraphX:
         masked = MaskedOracle(oracle, space, masking=self.masking)
         scorer = BatchedShapley(masked, label, topology, self.radius, joiners)
         with masked.frozen():
-            starts = self._starts(oracle, space, label) if self.refinements else []
-            coalition, value = self.search(topology, scorer, starts)
+            if not self.refinements and not self.tolerance:
+                coalition, value = self.search(topology, scorer)
+            else:
+                importance = edge_importance(oracle, space, label)
+                start = as_bits(grow(space, importance, self.max_nodes).nodes)
+                support = partial(total_inside, space, importance)
+                coalition, value = self.search(topology, scorer, [start], support)
         return subgraph_of(space, members(coalition), value)
 
     @property
@@ -115,13 +125,12 @@ class SubgraphX:
         """Fewest and most nodes of an answer."""
         return min(self.min_nodes, self.max_nodes), self.max_nodes
 
-    def _starts(self, oracle: Oracle, space: PairSpace, label: int) -> list[int]:
-        """Where to refine from beside the tree's own best: what occlusion finds."""
-        importance = edge_importance(oracle, space, label)
-        return [as_bits(grow(space, importance, self.max_nodes).nodes)]
-
     def search(
-        self, topology: Topology, scorer: CoalitionScorer, starts: Sequence[int] = ()
+        self,
+        topology: Topology,
+        scorer: CoalitionScorer,
+        starts: Sequence[int] = (),
+        support: Callable[[int], float] | None = None,
     ) -> tuple[int, float]:
         """The best coalition by any scorer, and its value.
 
@@ -129,6 +138,7 @@ class SubgraphX:
             topology: The graph's topology.
             scorer: Tells what coalitions are worth.
             starts: Coalitions that are refined beside the best of the tree.
+            support: Tells coalitions apart whose values are within the tolerance; higher is better.
         """
         tree = _Tree(self, topology, scorer)
         record, since = -math.inf, 0
@@ -138,39 +148,66 @@ class SubgraphX:
             record = tree.record
             if since == self.patience:
                 break
-        found = [self._final(tree.candidates(), scorer)]
+        final = _Final(self, topology, scorer)
+        found = [final.best(tree.candidates())]
         if self.refinements:
-            found += zip(starts, scorer.scores(starts, self.samples), strict=True)
-        return min((self._refined(start, topology, scorer) for start in found), key=_rank)
+            found += final.score(starts)
+        winner = min((final.refined(start) for start in found), key=_rank)
+        return winner if support is None else final.best_supported(winner, support)
 
-    def _refined(
-        self, start: tuple[int, float], topology: Topology, scorer: CoalitionScorer
-    ) -> tuple[int, float]:
+
+class _Final:
+    """What follows the tree search: all samples for the best, and small moves from there."""
+
+    def __init__(self, settings: SubgraphX, topology: Topology, scorer: CoalitionScorer) -> None:
+        self._settings = settings
+        self._topology = topology
+        self._scorer = scorer
+        self._values: dict[int, float] = {}
+
+    def score(self, coalitions: Sequence[int]) -> list[tuple[int, float]]:
+        """Coalitions with their values from all samples."""
+        values = self._scorer.scores(coalitions, self._settings.samples)
+        scored = list(zip(coalitions, values, strict=True))
+        self._values.update(scored)
+        return scored
+
+    def best(self, candidates: Sequence[tuple[int, float]]) -> tuple[int, float]:
+        """The best of candidates with values from the tree, by values from all samples."""
+        settings = self._settings
+        if settings.tree_samples is None or settings.tree_samples == settings.samples:
+            self._values.update(candidates)
+            return min(candidates, key=_rank)
+        leaders = sorted(candidates, key=_rank)[: settings.finalists]
+        return min(self.score([bits for bits, _ in leaders]), key=_rank)
+
+    def refined(self, start: tuple[int, float]) -> tuple[int, float]:
         """Where the best single moves lead from a coalition."""
-        winner = start
-        for _ in range(self.refinements):
-            moves = self._tree_values(one_move_away(topology, winner[0], *self._sizes), scorer)
-            rival = self._final(moves, scorer) if moves else winner
+        settings, winner = self._settings, start
+        samples = settings.tree_samples or settings.samples
+        for _ in range(settings.refinements):
+            moves = one_move_away(self._topology, winner[0], *settings._sizes)
+            values = self._scorer.scores(moves, samples)
+            rival = self.best(list(zip(moves, values, strict=True))) if moves else winner
             if _rank(rival) >= _rank(winner):
                 break
             winner = rival
         return winner
 
-    def _tree_values(
-        self, coalitions: Sequence[int], scorer: CoalitionScorer
-    ) -> list[tuple[int, float]]:
-        samples = self.tree_samples or self.samples
-        return list(zip(coalitions, scorer.scores(coalitions, samples), strict=True))
-
-    def _final(
-        self, candidates: Sequence[tuple[int, float]], scorer: CoalitionScorer
+    def best_supported(
+        self, winner: tuple[int, float], support: Callable[[int], float]
     ) -> tuple[int, float]:
-        """The best of candidates with values from the tree, by values from all samples."""
-        if self.tree_samples is None or self.tree_samples == self.samples:
-            return min(candidates, key=_rank)
-        coalitions = [bits for bits, _ in sorted(candidates, key=_rank)[: self.finalists]]
-        values = scorer.scores(coalitions, self.samples)
-        return min(zip(coalitions, values, strict=True), key=_rank)
+        """Of the coalitions that samples cannot tell from the winner, the best supported one."""
+        least = winner[1] - self._settings.tolerance
+        near = [winner, *(entry for entry in self._values.items() if entry[1] >= least)]
+        return min(near, key=lambda entry: (-round(support(entry[0]), 6), _rank(entry)))
+
+
+def total_inside(space: PairSpace, importance: Tensor, coalition: int) -> float:
+    """How important the edges inside a coalition are, together."""
+    inside = as_masks([coalition], space.num_nodes)[0]
+    u, v = space.ends(space.edge_ids)
+    return float(importance[inside[u] & inside[v]].sum())
 
 
 def one_move_away(topology: Topology, coalition: int, min_nodes: int, max_nodes: int) -> list[int]:

@@ -1,0 +1,417 @@
+"""The pictures of the documentation, written as SVG by hand.
+
+    python benchmarks/figures.py             # docs/figures/{sampling,score,targets}.svg and a table
+    python benchmarks/figures.py --quick     # a link predictor of a few epochs
+    python benchmarks/figures.py --json      # and the figures as one JSON object on the last line
+
+- sampling: how likely a number of edges is to be drawn, and how often it was
+- score: what an edit set's size makes of its score
+- targets: one cycle of BA-3Motifs turned into a house and into a clique by additions alone
+
+The table counts the additions of all counterfactuals kept, over cycles of the test graphs. The paper
+shows one or two for the house, and up to five for the clique.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch_geometric.data import Data
+
+from edgeflip import Constraints, CounterfactualSet, ModelOracle, load_dataset, train_oracle
+from edgeflip.datasets import DatasetBundle
+from edgeflip.explainers.dr_cfgnn import DRCFGNN
+from edgeflip.explainers.dr_cfgnn.sampling import (
+    Pools,
+    SizeConfig,
+    draw_blocks,
+    removal_sets,
+    shapes_of,
+)
+from edgeflip.graphs import edge_pairs
+from edgeflip.ranking import SizeWeightedFidelity
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
+INK, FAINT, BLUE, ORANGE = "#24292f", "#c9d1d9", "#0969da", "#bc4c00"
+GREEN, RED, MOTIF, PLAIN = "#1a7f37", "#cf222e", "#ffd33d", "#f3f4f6"
+
+REMOVE = SizeConfig(alpha=1.7, beta=1.0, max=2)
+ADD = SizeConfig(alpha=0.2, beta=3.0, max=6)
+DRAWS = 5000
+
+Point = tuple[float, float]
+
+
+# A small writer of charts.
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line or dots with a name.
+
+    Attributes:
+        name: What the legend says.
+        points: In the units of the axes.
+        colour: Of line or dots.
+        dots: Whether points are drawn as dots, not joined by a line.
+    """
+
+    name: str
+    points: Sequence[Point]
+    colour: str
+    dots: bool = False
+
+
+def text(
+    x: float, y: float, words: str, size: int = 14, anchor: str = "middle", **more: Any
+) -> str:
+    """Words at a place."""
+    rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
+    fill = "" if "fill" in more else f' fill="{INK}"'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{fill}{rest}>'
+        f"{escape(words)}</text>"
+    )
+
+
+def line(one: Point, other: Point, colour: str, width: float = 1, **more: Any) -> str:
+    """A straight line."""
+    rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
+    return (
+        f'<line x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{other[0]:.1f}" y2="{other[1]:.1f}" '
+        f'stroke="{colour}" stroke-width="{width}"{rest}/>'
+    )
+
+
+def page(width: int, height: int, title: str, parts: Iterable[str]) -> str:
+    """A whole picture, white behind so that it can be read on any page."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-family="Helvetica, Arial, sans-serif" role="img">'
+        f'<title>{escape(title)}</title><rect width="100%" height="100%" fill="#ffffff"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def chart(
+    title: str,
+    series: Sequence[Series],
+    *,
+    x_label: str,
+    y_label: str,
+    x_max: int,
+    width: int = 640,
+) -> str:
+    """Lines and dots over whole numbers from 0; heights from 0 to 1."""
+    height, left, right, top, bottom = 400, 70, 20, 30 + 22 * len(series), 60
+    inner, tall = width - left - right, height - top - bottom
+
+    def place(point: Point) -> Point:
+        return left + inner * point[0] / x_max, top + tall * (1 - point[1])
+
+    parts = []
+    for step in range(6):
+        x, y = place((0, step / 5))
+        parts += [
+            line((x, y), (left + inner, y), FAINT),
+            text(x - 10, y + 5, f"{step / 5:.1f}", anchor="end"),
+        ]
+    for number in range(x_max + 1):
+        x, y = place((number, 0))
+        parts += [line((x, y), (x, y + 5), INK), text(x, y + 22, str(number))]
+    parts += [
+        line(place((0, 0)), place((x_max, 0)), INK),
+        text(left + inner / 2, height - 12, x_label),
+        text(20, top + tall / 2, y_label, transform=f"rotate(-90 20 {top + tall / 2:.0f})"),
+    ]
+    for row, entry in enumerate(series):
+        y = 28 + 22 * row
+        places = [place(point) for point in entry.points]
+        if entry.dots:
+            dot = f'r="5.5" fill="#ffffff" stroke="{entry.colour}" stroke-width="2.5"'
+            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" {dot}/>' for x, y in places]
+            parts.append(f'<circle cx="{left + 28}" cy="{y - 5}" {dot}/>')
+        else:
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+            parts.append(
+                f'<polyline points="{path}" fill="none" stroke="{entry.colour}" stroke-width="2.5"/>'
+            )
+            parts.append(line((left + 10, y - 5), (left + 46, y - 5), entry.colour, 2.5))
+        parts.append(text(left + 58, y, entry.name, anchor="start"))
+    return page(width, height, title, parts)
+
+
+# How many edges are drawn.
+
+
+def curve(config: SizeConfig) -> list[Point]:
+    """p(x) between the whole numbers too: a fractional beta moves the whole distribution."""
+    points = []
+    for step in range(20):
+        moved = dataclasses.replace(config, beta=config.beta - step / 20)
+        weights = moved.weights().tolist()
+        points += [(number + step / 20, weight) for number, weight in enumerate(weights)]
+    return sorted(point for point in points if point[0] <= config.max)
+
+
+def drawn_sizes() -> tuple[list[float], list[float]]:
+    """How often each number of removals and of additions was drawn, on the scale of p(x)."""
+    rng = random.Random(0)
+    sets = removal_sets(torch.arange(60), REMOVE.max, 10_000, rng)
+    pools = Pools(sets, torch.arange(100, 160).repeat(len(sets), 1))
+    rows = next(draw_blocks(shapes_of(pools, REMOVE, ADD, rng), DRAWS, rng))
+    removed, added = ((rows >= 0) & (rows < 100)).sum(dim=1), (rows >= 100).sum(dim=1)
+    shares = []
+    for sizes, config in ((removed, REMOVE), (added, ADD)):
+        counts = torch.bincount(sizes, minlength=config.max + 1) / len(rows)
+        shares.append((counts * config.weights().sum()).tolist())
+    return shares[0], shares[1]
+
+
+def sampling_figure() -> tuple[str, dict[str, Any]]:
+    """Curves of the equation and dots of what was drawn."""
+    wide = dataclasses.replace(REMOVE, max=ADD.max)
+    removed, added = drawn_sizes()
+    series = [
+        Series("removals, α 1.7, β 1", curve(wide), ORANGE),
+        Series("additions, α 0.2, β 3", curve(ADD), BLUE),
+        Series(f"removals drawn ({DRAWS} draws, up to 2)", list(enumerate(removed)), ORANGE, True),
+        Series(f"additions drawn ({DRAWS} draws, up to 6)", list(enumerate(added)), BLUE, True),
+    ]
+    svg = chart(
+        "How many edges are drawn",
+        series,
+        x_label="number of edges x",
+        y_label="p(x) = exp(−α (x − β)⁴)",
+        x_max=ADD.max,
+    )
+    return svg, {"removals": removed, "additions": added, "draws": DRAWS}
+
+
+def score_figure() -> tuple[str, dict[str, Any]]:
+    """W(x) of the score, a line between the whole numbers and dots on them."""
+    policy = SizeWeightedFidelity(gamma=0.25, max_size=7)
+    fine = torch.linspace(1, policy.max_size, 121)
+    whole = torch.arange(1, policy.max_size + 2)
+    weights = policy.weight(whole).tolist()
+    series = [
+        Series(
+            "W(x) = cos²(γ (x − 1)), γ 0.25, X 7",
+            list(zip(fine.tolist(), policy.weight(fine).tolist(), strict=True)),
+            BLUE,
+        ),
+        Series(
+            "at whole numbers of edits; 0 beyond X",
+            list(zip(whole.tolist(), weights, strict=True)),
+            BLUE,
+            True,
+        ),
+    ]
+    svg = chart(
+        "What the number of edits makes of the score",
+        series,
+        x_label="number of edits x",
+        y_label="weight W(x)",
+        x_max=policy.max_size + 1,
+    )
+    return svg, {"weights": weights}
+
+
+# One graph and two targets.
+
+
+def fitted(bundle: DatasetBundle, oracle: ModelOracle, *, quick: bool) -> DRCFGNN:
+    """The +OH explainer of the cpu profile."""
+    config = DRCFGNN.for_dataset(bundle.name, profile="cpu").config
+    if quick:
+        config = dataclasses.replace(
+            config, training=dataclasses.replace(config.training, epochs=15)
+        )
+    return DRCFGNN(config).fit([*bundle.train, *bundle.val], oracle)
+
+
+def cycles(bundle: DatasetBundle, oracle: ModelOracle, most: int) -> list[Data]:
+    """Correctly predicted test graphs whose motif is a cycle."""
+    labels = oracle.predict(bundle.test).tolist()
+    pairs = zip(bundle.test, labels, strict=True)
+    return [graph for graph, label in pairs if label == int(graph.y) == 0][:most]
+
+
+def answers(explainer: DRCFGNN, graphs: Sequence[Data], target: int) -> list[CounterfactualSet]:
+    """Counterfactuals by additions alone, as many as there are up to 200."""
+    only = Constraints(allow_removals=False)
+    return [explainer.explain(g, target=target, constraints=only, keep=200) for g in graphs]
+
+
+def spread(found: Sequence[CounterfactualSet]) -> dict[str, Any]:
+    """How many additions the counterfactuals of a target have."""
+    sizes = Counter(entry.size for answer in found for entry in answer.counterfactuals)
+    best = [answer.best.size for answer in found if answer.best]
+    first = [answer.first.size for answer in found if answer.first]
+    return {
+        "graphs": len(found),
+        "found": len(best),
+        "kept": sum(sizes.values()),
+        "by_additions": {str(size): sizes[size] for size in sorted(sizes)},
+        "best_mean": statistics.fmean(best) if best else None,
+        "best_max": max(best, default=None),
+        "first_mean": statistics.fmean(first) if first else None,
+    }
+
+
+def layout(graph: Data, extra: Iterable[tuple[int, int]], size: float) -> dict[int, Point]:
+    """Places of the nodes, with the edges that come or go drawn in."""
+    union = nx.Graph()
+    union.add_nodes_from(range(int(graph.num_nodes or 0)))
+    union.add_edges_from(edge_pairs(graph) | set(extra))
+    places = nx.kamada_kawai_layout(union)
+    low = [min(place[axis] for place in places.values()) for axis in (0, 1)]
+    high = [max(place[axis] for place in places.values()) for axis in (0, 1)]
+    return {
+        node: tuple(
+            24 + (size - 48) * (place[axis] - low[axis]) / max(1e-9, high[axis] - low[axis])
+            for axis in (0, 1)
+        )
+        for node, place in places.items()
+    }
+
+
+def edited_edge(one: Point, other: Point, sign: str, colour: str) -> list[str]:
+    """An edge that comes (solid, +) or goes (dashed, −), with its sign in a small disc."""
+    dash = {} if sign == "+" else {"stroke_dasharray": "7 5"}
+    x, y = (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
+    return [
+        line(one, other, colour, 3.5, **dash),
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="#ffffff" stroke="{colour}" stroke-width="1.5"/>',
+        text(x, y + 5, sign, 15, fill=colour, font_weight="bold"),
+    ]
+
+
+def panel(
+    answer: CounterfactualSet, places: Mapping[int, Point], motif: frozenset[int], at: Point
+) -> list[str]:
+    """The input graph with the edits of the best counterfactual."""
+    spots = {node: (x + at[0], y + at[1]) for node, (x, y) in places.items()}
+    added = answer.best.edits.added if answer.best else frozenset()
+    removed = answer.best.edits.removed if answer.best else frozenset()
+    parts = [
+        line(spots[u], spots[v], "#8b949e", 1.5)
+        for u, v in sorted(edge_pairs(answer.graph) - removed)
+    ]
+    for edges, sign, colour in ((removed, "−", RED), (added, "+", GREEN)):
+        for u, v in sorted(edges):
+            parts += edited_edge(spots[u], spots[v], sign, colour)
+    for node, (x, y) in spots.items():
+        fill, width = (MOTIF, 2) if node in motif else (PLAIN, 1)
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="{fill}" stroke="{INK}" '
+            f'stroke-width="{width}"/>',
+            text(x, y + 4, str(node), 11),
+        ]
+    return parts
+
+
+def legend(y: float, width: float) -> list[str]:
+    """What colours and dashes mean."""
+    start = (width - 560) / 2
+    return [
+        line((start, y), (start + 34, y), GREEN, 3.5),
+        text(start + 42, y + 5, "+ edge added", anchor="start"),
+        line((start + 160, y), (start + 194, y), RED, 3.5, stroke_dasharray="7 5"),
+        text(start + 202, y + 5, "− edge removed", anchor="start"),
+        f'<circle cx="{start + 340}" cy="{y}" r="11" fill="{MOTIF}" stroke="{INK}" stroke-width="2"/>',
+        text(start + 360, y + 5, "motif node", anchor="start"),
+        f'<circle cx="{start + 466}" cy="{y}" r="11" fill="{PLAIN}" stroke="{INK}"/>',
+        text(start + 486, y + 5, "other node", anchor="start"),
+    ]
+
+
+def targets_figure(pair: Sequence[CounterfactualSet], motif: frozenset[int]) -> str:
+    """One graph in two panels, one per target, its nodes at the same places."""
+    size, gap, top = 440, 30, 70
+    width, height = 2 * size + 3 * gap, top + size + 60
+    edits = [edge for answer in pair if answer.best for edge in answer.best.edits.edges]
+    places = layout(pair[0].graph, edits, size)
+    parts = []
+    for column, answer in enumerate(pair):
+        left = gap + column * (size + gap)
+        assert answer.target is not None
+        wanted = answer.class_name(answer.target)
+        parts.append(
+            text(left + size / 2, 28, f"{answer.class_name(answer.label)} to {wanted}", 18)
+        )
+        if answer.best:
+            words = f"probability of {wanted} {answer.best.proba[answer.target]:.2f}"
+        else:
+            words = "nothing found"
+        parts += [text(left + size / 2, 52, words), *panel(answer, places, motif, (left, top))]
+    parts += legend(top + size + 32, width)
+    return page(width, height, "One cycle and two targets", parts)
+
+
+def main() -> None:
+    """Draw, count and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
+    parser.add_argument("--quick", action="store_true", help="a link predictor of a few epochs")
+    parser.add_argument("--graphs", type=int, default=20, help="cycles to count additions over")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {}
+    for name, made in (("sampling", sampling_figure()), ("score", score_figure())):
+        (arguments.out / f"{name}.svg").write_text(made[0], encoding="utf-8")
+        results[name] = made[1]
+    bundle = load_dataset("ba_3motifs")
+    oracle = train_oracle(bundle)
+    explainer = fitted(bundle, oracle, quick=arguments.quick)
+    graphs = cycles(bundle, oracle, arguments.graphs)
+    found = {target: answers(explainer, graphs, target) for target in (1, 2)}
+    assert bundle.motif_nodes is not None
+    # The first graph that can become either.
+    both = [
+        pair for pair in zip(found[1], found[2], strict=True) if pair[0].found and pair[1].found
+    ]
+    shown = both[0] if both else (found[1][0], found[2][0])
+    svg = targets_figure(shown, bundle.motif_nodes(shown[0].graph))
+    (arguments.out / "targets.svg").write_text(svg, encoding="utf-8")
+    most = explainer.config.add.max
+    table = Table("target", "graphs", "found", "kept", *map(str, range(1, most + 1)), "best")
+    for target, sets in found.items():
+        row = spread(sets)
+        results[f"targets {bundle.class_names[target]}"] = row
+        table.add_row(
+            bundle.class_names[target],
+            str(row["graphs"]),
+            str(row["found"]),
+            str(row["kept"]),
+            *(str(row["by_additions"].get(str(size), 0)) for size in range(1, most + 1)),
+            "-" if row["best_mean"] is None else f"{row['best_mean']:.2f}",
+        )
+    results["link_predictor_auc"] = explainer.report_.auc
+    console = Console(width=100)
+    console.print("Counterfactuals of cycles by number of additions, and the mean of the best")
+    console.print(table)
+    console.print(f"pictures in {arguments.out}")
+    if arguments.json:
+        print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
