@@ -8,8 +8,9 @@
 - score: what an edit set's size makes of its score
 - targets: one cycle of BA-3Motifs turned into a house and into a clique by additions alone
 
-The table counts the additions of all counterfactuals kept, over cycles of the test graphs. The paper
-shows one or two for the house, and up to five for the clique.
+The table counts the additions of all counterfactuals kept, over cycles of the test graphs: of all that
+flip, and of those in which every edit is needed. The paper shows one or two for the house, and up to
+five for the clique.
 """
 
 from __future__ import annotations
@@ -190,8 +191,10 @@ def sampling_figure() -> tuple[str, dict[str, Any]]:
     series = [
         Series("removals, α 1.7, β 1", curve(wide), ORANGE),
         Series("additions, α 0.2, β 3", curve(ADD), BLUE),
-        Series(f"removals drawn ({DRAWS} draws, up to 2)", list(enumerate(removed)), ORANGE, True),
-        Series(f"additions drawn ({DRAWS} draws, up to 6)", list(enumerate(added)), BLUE, True),
+        Series(
+            f"removals, share of {DRAWS} draws × Σ p(x)", list(enumerate(removed)), ORANGE, True
+        ),
+        Series(f"additions, share of {DRAWS} draws × Σ p(x)", list(enumerate(added)), BLUE, True),
     ]
     svg = chart(
         "How many edges are drawn",
@@ -252,10 +255,14 @@ def cycles(bundle: DatasetBundle, oracle: ModelOracle, most: int) -> list[Data]:
     return [graph for graph, label in pairs if label == int(graph.y) == 0][:most]
 
 
-def answers(explainer: DRCFGNN, graphs: Sequence[Data], target: int) -> list[CounterfactualSet]:
+def answers(
+    explainer: DRCFGNN, graphs: Sequence[Data], target: int, *, minimal: bool
+) -> list[CounterfactualSet]:
     """Counterfactuals by additions alone, as many as there are up to 200."""
+    chosen = DRCFGNN(dataclasses.replace(explainer.config, minimal=minimal))
+    vars(chosen).update({key: value for key, value in vars(explainer).items() if key.endswith("_")})
     only = Constraints(allow_removals=False)
-    return [explainer.explain(g, target=target, constraints=only, keep=200) for g in graphs]
+    return [chosen.explain(graph, target=target, constraints=only, keep=200) for graph in graphs]
 
 
 def spread(found: Sequence[CounterfactualSet]) -> dict[str, Any]:
@@ -274,32 +281,38 @@ def spread(found: Sequence[CounterfactualSet]) -> dict[str, Any]:
     }
 
 
-def layout(graph: Data, extra: Iterable[tuple[int, int]], size: float) -> dict[int, Point]:
-    """Places of the nodes, with the edges that come or go drawn in."""
+def layout(graph: Data, edits: Iterable[tuple[int, int]], size: float) -> dict[int, Point]:
+    """Places of the nodes by Kamada and Kawai, with the edges that come or go drawn in.
+
+    Edges where something changes are longer, and the changes themselves as long as the diagonals of
+    a pentagon, so that signs and numbers do not cover each other.
+    """
+    changed = set(edits)
+    busy = {node for edge in changed for node in edge}
     union = nx.Graph()
     union.add_nodes_from(range(int(graph.num_nodes or 0)))
-    union.add_edges_from(edge_pairs(graph) | set(extra))
+    for edge in sorted(edge_pairs(graph)):
+        union.add_edge(*edge, weight=2.2 if busy.issuperset(edge) else 1.0)
+    union.add_edges_from(sorted(changed), weight=2.2 * 1.62)
     places = nx.kamada_kawai_layout(union)
     low = [min(place[axis] for place in places.values()) for axis in (0, 1)]
     high = [max(place[axis] for place in places.values()) for axis in (0, 1)]
     return {
-        node: tuple(
-            24 + (size - 48) * (place[axis] - low[axis]) / max(1e-9, high[axis] - low[axis])
-            for axis in (0, 1)
+        node: (
+            24 + (size - 48) * (place[0] - low[0]) / max(1e-9, high[0] - low[0]),
+            24 + (size - 48) * (place[1] - low[1]) / max(1e-9, high[1] - low[1]),
         )
         for node, place in places.items()
     }
 
 
-def edited_edge(one: Point, other: Point, sign: str, colour: str) -> list[str]:
-    """An edge that comes (solid, +) or goes (dashed, −), with its sign in a small disc."""
+def edited_edge(one: Point, other: Point, sign: str, colour: str) -> tuple[str, str]:
+    """An edge that comes (solid, +) or goes (dashed, −), and its sign in a small disc."""
     dash = {} if sign == "+" else {"stroke_dasharray": "7 5"}
     x, y = (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
-    return [
-        line(one, other, colour, 3.5, **dash),
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="#ffffff" stroke="{colour}" stroke-width="1.5"/>',
-        text(x, y + 5, sign, 15, fill=colour, font_weight="bold"),
-    ]
+    disc = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="#ffffff" stroke="{colour}"/>'
+    words = text(x, y + 5, sign, 15, fill=colour, font_weight="bold")
+    return line(one, other, colour, 3.5, **dash), disc + words
 
 
 def panel(
@@ -313,9 +326,13 @@ def panel(
         line(spots[u], spots[v], "#8b949e", 1.5)
         for u, v in sorted(edge_pairs(answer.graph) - removed)
     ]
+    discs = []
     for edges, sign, colour in ((removed, "−", RED), (added, "+", GREEN)):
         for u, v in sorted(edges):
-            parts += edited_edge(spots[u], spots[v], sign, colour)
+            stroke, sign_disc = edited_edge(spots[u], spots[v], sign, colour)
+            parts.append(stroke)
+            discs.append(sign_disc)
+    parts += discs
     for node, (x, y) in spots.items():
         fill, width = (MOTIF, 2) if node in motif else (PLAIN, 1)
         parts += [
@@ -326,19 +343,26 @@ def panel(
     return parts
 
 
-def legend(y: float, width: float) -> list[str]:
+def legend(y: float, width: float, *, removals: bool) -> list[str]:
     """What colours and dashes mean."""
-    start = (width - 560) / 2
-    return [
-        line((start, y), (start + 34, y), GREEN, 3.5),
-        text(start + 42, y + 5, "+ edge added", anchor="start"),
-        line((start + 160, y), (start + 194, y), RED, 3.5, stroke_dasharray="7 5"),
-        text(start + 202, y + 5, "− edge removed", anchor="start"),
-        f'<circle cx="{start + 340}" cy="{y}" r="11" fill="{MOTIF}" stroke="{INK}" stroke-width="2"/>',
-        text(start + 360, y + 5, "motif node", anchor="start"),
-        f'<circle cx="{start + 466}" cy="{y}" r="11" fill="{PLAIN}" stroke="{INK}"/>',
-        text(start + 486, y + 5, "other node", anchor="start"),
-    ]
+    gone = [("− edge removed", RED, {"stroke_dasharray": "7 5"})] if removals else []
+    column = 190
+    x = (width - column * (3 + len(gone))) / 2 + 30
+    parts = []
+    for words, colour, dash in [("+ edge added", GREEN, {}), *gone]:
+        parts += [
+            line((x, y), (x + 34, y), colour, 3.5, **dash),
+            text(x + 42, y + 5, words, anchor="start"),
+        ]
+        x += column
+    for words, fill, stroke in (("motif node", MOTIF, 2), ("other node", PLAIN, 1)):
+        parts += [
+            f'<circle cx="{x + 22:.1f}" cy="{y:.1f}" r="11" fill="{fill}" stroke="{INK}" '
+            f'stroke-width="{stroke}"/>',
+            text(x + 42, y + 5, words, anchor="start"),
+        ]
+        x += column
+    return parts
 
 
 def targets_figure(pair: Sequence[CounterfactualSet], motif: frozenset[int]) -> str:
@@ -360,7 +384,8 @@ def targets_figure(pair: Sequence[CounterfactualSet], motif: frozenset[int]) -> 
         else:
             words = "nothing found"
         parts += [text(left + size / 2, 52, words), *panel(answer, places, motif, (left, top))]
-    parts += legend(top + size + 32, width)
+    removals = any(answer.best and answer.best.edits.removed for answer in pair)
+    parts += legend(top + size + 32, width, removals=removals)
     return page(width, height, "One cycle and two targets", parts)
 
 
@@ -382,26 +407,31 @@ def main() -> None:
     oracle = train_oracle(bundle)
     explainer = fitted(bundle, oracle, quick=arguments.quick)
     graphs = cycles(bundle, oracle, arguments.graphs)
-    found = {target: answers(explainer, graphs, target) for target in (1, 2)}
+    found = {
+        (target, minimal): answers(explainer, graphs, target, minimal=minimal)
+        for target in (1, 2)
+        for minimal in (False, True)
+    }
     assert bundle.motif_nodes is not None
     # The first graph that can become either.
-    both = [
-        pair for pair in zip(found[1], found[2], strict=True) if pair[0].found and pair[1].found
-    ]
-    shown = both[0] if both else (found[1][0], found[2][0])
+    pairs = list(zip(found[1, True], found[2, True], strict=True))
+    shown = next((pair for pair in pairs if pair[0].found and pair[1].found), pairs[0])
     svg = targets_figure(shown, bundle.motif_nodes(shown[0].graph))
     (arguments.out / "targets.svg").write_text(svg, encoding="utf-8")
     most = explainer.config.add.max
-    table = Table("target", "graphs", "found", "kept", *map(str, range(1, most + 1)), "best")
-    for target, sets in found.items():
+    sizes = [str(size) for size in range(1, most + 1)]
+    table = Table("target", "edits", "graphs", "found", "kept", *sizes, "best")
+    for (target, minimal), sets in found.items():
         row = spread(sets)
-        results[f"targets {bundle.class_names[target]}"] = row
+        name, kind = bundle.class_names[target], "needed" if minimal else "all"
+        results[f"targets {name} {kind}"] = row
         table.add_row(
-            bundle.class_names[target],
+            name,
+            kind,
             str(row["graphs"]),
             str(row["found"]),
             str(row["kept"]),
-            *(str(row["by_additions"].get(str(size), 0)) for size in range(1, most + 1)),
+            *(str(row["by_additions"].get(size, 0)) for size in sizes),
             "-" if row["best_mean"] is None else f"{row['best_mean']:.2f}",
         )
     results["link_predictor_auc"] = explainer.report_.auc

@@ -195,6 +195,20 @@ def test_padding_does_not_change_the_scores_of_a_graph(structural):
     )
 
 
+@torch.no_grad()
+def test_padding_does_not_enter_the_batch_norms_while_training():
+    stack = pad_graphs([random_graph(6, seed=1), random_graph(9, seed=2)], [0, 0])
+    wide = torch.nn.functional.pad
+    results = []
+    for extra in (0, 7):
+        model = make_predictor().train()
+        x, mask = wide(stack.x, (0, 0, 0, extra)), wide(stack.mask, (0, extra))
+        embeddings, _ = model.encode(x, wide(stack.adjacency, (0, extra, 0, extra)), mask)
+        results.append((embeddings[:, :9], model.norms[0].running_mean.clone()))
+    assert torch.allclose(results[0][0], results[1][0], atol=1e-5)
+    assert torch.allclose(results[0][1], results[1][1], atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"decoder": ()}, {"encoder_layers": 0}, {"encoder_width": 0}, {"dropout": 1.0}],
@@ -337,6 +351,12 @@ def test_shares_and_ratios_are_those_asked_for(share, ratio):
     assert len(positives) == round(12 * share)
     assert len(messages) == 12 - len(positives)
     assert len(negatives) == round(len(positives) * ratio)
+
+
+@pytest.mark.parametrize(("share", "hidden"), [(0.95, 3), (0.01, 1)])
+def test_at_least_one_edge_is_hidden_and_at_least_one_stays(share, hidden):
+    messages, positives, _ = parts(draw(pad_graphs([path_graph(5)], [0]), low=share, high=share), 0)
+    assert (len(messages), len(positives)) == (4 - hidden, hidden)
 
 
 def test_a_range_of_shares_is_drawn_per_graph_and_not_left():

@@ -207,17 +207,19 @@ def test_spaces_too_large_to_number_are_sampled():
     assert lengths == [len(choice) for choice in choices]
 
 
-def test_huge_spaces_with_few_candidates_in_some_sets_never_take_a_placeholder():
+def test_sets_with_few_candidates_in_a_huge_space_never_take_a_placeholder():
+    # Without the edge 0 there are 2000 candidates, without the edge 1 or 2 only nine.
     pools = make_pools(
-        edges=3, additions=2000, largest=1, per_set=lambda row: 2000 if row == 0 else 3
+        edges=3, additions=2000, largest=1, per_set=lambda row: 2000 if row == 1 else 9
     )
     rng = random.Random(1)
-    shapes = shapes_of(pools, SizeConfig(max=1), SizeConfig(alpha=0.001, beta=9.0, max=9), rng)
-    rows = next(draw_blocks(shapes, 1000, rng))
-    gone = ((rows >= 0) & (rows < 1000)).sum(dim=1)
-    come = (rows >= 1000).sum(dim=1)
-    assert bool((come[gone == 1] <= 3).all())
-    assert int(come.max()) == 9
+    only_nine = SizeConfig(alpha=100.0, beta=9.0, max=9)
+    shapes = shapes_of(pools, SizeConfig(alpha=100.0, beta=1.0, max=1), only_nine, rng)
+    assert max(shape.total for shape in shapes) > COUNT_LIMIT
+    rows = next(draw_blocks(shapes, 300, rng))
+    few = [choice for choice in as_sets(rows) if choice & {1, 2}]
+    assert len(few) > 100
+    assert {choice - {1, 2} for choice in few} == {frozenset(range(1000, 1009))}
 
 
 def test_removal_sets_are_all_sets_up_to_the_largest_size():

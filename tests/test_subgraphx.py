@@ -234,11 +234,11 @@ def test_refining_never_ends_lower_and_patience_saves_calls():
 def test_values_within_the_tolerance_are_told_apart_by_support():
     topology = Topology.of(PairSpace.of(make_graph(4, [(0, 1), (1, 2), (2, 3)])))
 
-    class Table:
-        values = {0b0011: 0.5, 0b0110: 0.495, 0b1100: 0.4}
+    values = {0b0011: 0.5, 0b0110: 0.495, 0b1100: 0.4}
 
+    class Table:
         def scores(self, coalitions, samples):
-            return [self.values.get(coalition, 0.0) for coalition in coalitions]
+            return [values.get(coalition, 0.0) for coalition in coalitions]
 
     def support(coalition):
         return float(coalition)  # later nodes are better

@@ -260,6 +260,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """Whether the search ends with the first flip."""
         return False
 
+    def _wants_minimal(self) -> bool:
+        """Whether answers with needless edits are replaced by their smaller versions."""
+        return False
+
     def _state(self) -> dict[str, Tensor]:
         """What was learnt, as tensors for `save`."""
         return {}
@@ -280,6 +284,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             search.run(check_proposals(self._propose(problem), self.name))
             if search.is_finished:
                 stopped_by = "first_flip"
+            if self._wants_minimal():
+                search.offer_subsets(self.ranking, most=keep)
         except BudgetExhausted as error:
             stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
         except NotApplicableError as error:
@@ -287,7 +293,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         except KeyboardInterrupt:
             stopped_by, interrupted = "interrupted", True
         try:
-            found, flips = search.counterfactuals(self.ranking, keep=keep)
+            found, flips = search.counterfactuals(
+                self.ranking, keep=keep, minimal=self._wants_minimal()
+            )
         except KeyboardInterrupt:
             # Even now: fewer answers, but each one checked.
             stopped_by, interrupted = "interrupted", True

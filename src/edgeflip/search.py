@@ -208,6 +208,30 @@ class Search:
             self._proba.append(proba[rows])
         return flipped
 
+    def offer_subsets(self, policy: RankingPolicy, *, most: int) -> None:
+        """Ask about all smaller versions of the best flips, so that needless edits can be left out.
+
+        Raises:
+            BudgetExhausted: When the budget ends here; what was asked is noted.
+        """
+        toggles, _, proba = self._distinct_flips()
+        if not len(toggles):
+            return
+        order = best_first(self._scores(policy, toggles, proba), toggles)[:most]
+        rows = [row for row in toggles[order] if 2 <= int((row != PAD).sum()) <= _SUBSET_EDITS]
+        if rows:
+            self.offer(ProposalBlock(torch.cat([_proper_subsets(row) for row in rows])))
+
+    def _distinct_flips(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Flips without repeats, in the order found: pair ids, places and probabilities."""
+        if not self._toggles:
+            return torch.empty(0, 1, dtype=torch.long), torch.empty(0), torch.empty(0, 1)
+        width = max(part.size(1) for part in self._toggles)
+        toggles = torch.cat([_widened(part, width) for part in self._toggles])
+        distinct = first_occurrences(candidate_keys(toggles))
+        places, proba = torch.cat(self._places)[distinct], torch.cat(self._proba)[distinct]
+        return toggles[distinct], places, proba
+
     def _first_confirmed(self, toggles: Tensor, rows: Tensor) -> Tensor:
         """The first flip that also flips on the really edited graph, which ends the search."""
         problem, block = self.problem, ProposalBlock(toggles)
@@ -220,7 +244,7 @@ class Search:
         return rows[:0]
 
     def counterfactuals(
-        self, policy: RankingPolicy, *, keep: int
+        self, policy: RankingPolicy, *, keep: int, minimal: bool = False
     ) -> tuple[list[Counterfactual], int]:
         """The best flips, best first, each re-checked on the really edited graph.
 
@@ -228,6 +252,8 @@ class Search:
             policy: Scores fidelity and size.
             keep: At most this many; where there is room for more than one, the first one found is
                 among them.
+            minimal: Whether flips that contain a smaller flip are left out; the first one found then
+                comes last if it does.
 
         Returns:
             The counterfactuals, and how many distinct flips there were in all.
@@ -236,14 +262,15 @@ class Search:
             return [], 0
         problem = self.problem
         with problem.clock.stage("rank"):
-            width = max(part.size(1) for part in self._toggles)
-            toggles = torch.cat([_widened(part, width) for part in self._toggles])
-            distinct = first_occurrences(candidate_keys(toggles))
-            toggles = toggles[distinct]
-            places, proba = torch.cat(self._places)[distinct], torch.cat(self._proba)[distinct]
+            toggles, places, proba = self._distinct_flips()
             order = best_first(self._scores(policy, toggles, proba), toggles)
+            if minimal:
+                order = _without_supersets(order, toggles, most=4 * keep)
+            wordy_first = minimal and not bool((order == 0).any())
             order = _with_first(order, keep)
         verified = self._verified(policy, toggles, places, order, keep)
+        if wordy_first:
+            verified.sort(key=lambda entry: entry.found_at == int(places[0]))
         return verified, len(toggles)
 
     def _scores(self, policy: RankingPolicy, toggles: Tensor, proba: Tensor) -> Tensor:
@@ -292,6 +319,32 @@ def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:
         proposal: Proposal = stream.send(answer)
         return proposal
     return next(stream)
+
+
+# Subsets of more edits than this are not asked about: 10 edits have a thousand of them.
+_SUBSET_EDITS = 10
+
+
+def _proper_subsets(row: Tensor) -> Tensor:
+    """All non-empty proper subsets of a candidate's edits, padded [subsets, width]."""
+    ids = row[row != PAD]
+    masks = torch.arange(1, 2 ** ids.numel() - 1)
+    chosen = (masks[:, None] >> torch.arange(ids.numel())) & 1 > 0
+    return _widened(torch.where(chosen, ids, PAD), row.numel())
+
+
+def _without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
+    """The first entries of an order, without those that contain another flip."""
+    sizes = (toggles != PAD).sum(dim=1)
+    kept = []
+    for place in order.tolist():
+        inside = torch.isin(toggles, toggles[place]) & (toggles != PAD)
+        smaller = (inside.sum(dim=1) == sizes) & (sizes < sizes[place])
+        if not bool(smaller.any()):
+            kept.append(place)
+        if len(kept) >= most:
+            break
+    return torch.tensor(kept, dtype=torch.long)
 
 
 def _with_first(order: Tensor, keep: int) -> Tensor:

@@ -32,6 +32,8 @@ class DRCFGNNConfig:
         max_removal_sets: At most this many removal sets are scored by the link predictor.
         require_faithful: Whether no edge is removed when the factual subgraph alone is predicted
             otherwise, as in the published code.
+        minimal: Whether answers with needless edits are replaced by their smaller versions, which are
+            all asked about; the paper keeps them.
         seconds: The deadline when a call names no budget, None for none.
         denoising: Settings of the denoising step.
         predictor: Shape of the link predictor.
@@ -52,6 +54,7 @@ class DRCFGNNConfig:
     iterations: int = 20_000
     max_removal_sets: int = 500
     require_faithful: bool = False
+    minimal: bool = True
     seconds: float | None = 60.0
     denoising: DenoiseConfig = field(default_factory=DenoiseConfig)
     predictor: PredictorConfig = field(default_factory=PredictorConfig)

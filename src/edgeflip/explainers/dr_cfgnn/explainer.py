@@ -85,6 +85,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         """Only a deadline: what the search may try is limited by `iterations` already."""
         return Budget(oracle_calls=None, seconds=self.config.seconds)
 
+    def _wants_minimal(self) -> bool:
+        return self.config.minimal
+
     # Learning.
 
     def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
