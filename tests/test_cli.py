@@ -238,6 +238,8 @@ def test_ctrl_c_while_training_ends_with_130_and_no_traceback(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
+        # A test run in the background may have been told to ignore Ctrl-C; a user's shell is not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     # The first byte is that of the progress bar: training has begun, and lasts far longer than this.

@@ -624,11 +624,17 @@ def test_saved_and_loaded_it_gives_the_same_answers(tmp_path, one_hot):
     assert loaded.config == fitted.config
     assert loaded.report_ == fitted.report_
     assert loaded.max_nodes_ == fitted.max_nodes_
-    assert torch.equal(loaded.classes_, fitted.classes_)
+    assert not loaded.predictor_.training
     for graph in example_graphs(2, seed=2):
         one, other = fitted.explain(graph, seed=3), loaded.explain(graph, seed=3)
         assert one.found
         assert same_answers(one, other)
+
+
+def test_the_classes_seen_in_training_are_saved(tmp_path):
+    loaded = DRCFGNN.load(learnt().save(tmp_path / "kept"), MotifEdges())
+    assert loaded.classes_.tolist() == [1, 1, 0]
+    assert "additions" in loaded.explain(ring_and_tail(), target=2).trace.notes
 
 
 def test_another_oracle_is_refused_at_loading(tmp_path):
