@@ -6,6 +6,7 @@ import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -138,8 +139,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             self._forget()
             raise
         except KeyboardInterrupt:
-            # What was learnt until then can be used.
-            self._remember(graphs, oracle, seed)
+            # What was learnt until then can be used, if anything was.
+            if any(key.endswith("_") and not key.startswith("_") for key in vars(self)):
+                self._remember(graphs, oracle, seed)
             raise
         self._remember(graphs, oracle, seed)
         return self
@@ -284,8 +286,6 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             search.run(check_proposals(self._propose(problem), self.name))
             if search.is_finished:
                 stopped_by = "first_flip"
-            if self._wants_minimal():
-                search.offer_subsets(self.ranking, most=keep)
         except BudgetExhausted as error:
             stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
         except NotApplicableError as error:
@@ -293,6 +293,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         except KeyboardInterrupt:
             stopped_by, interrupted = "interrupted", True
         try:
+            if self._wants_minimal() and stopped_by in ("exhausted", "out_of_calls"):
+                with suppress(BudgetExhausted):
+                    search.offer_subsets(self.ranking, most=keep)
             found, flips = search.counterfactuals(
                 self.ranking, keep=keep, minimal=self._wants_minimal()
             )

@@ -265,7 +265,7 @@ class Search:
             toggles, places, proba = self._distinct_flips()
             order = best_first(self._scores(policy, toggles, proba), toggles)
             if minimal:
-                order = _without_supersets(order, toggles, most=4 * keep)
+                order = _without_supersets(order, toggles, most=keep + 10)
             wordy_first = minimal and not bool((order == 0).any())
             order = _with_first(order, keep)
         verified = self._verified(policy, toggles, places, order, keep)
@@ -324,6 +324,9 @@ def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:
 # Subsets of more edits than this are not asked about: 10 edits have a thousand of them.
 _SUBSET_EDITS = 10
 
+# Of very many flips only this many, the best ones, are looked through for needless edits.
+_EXAMINED = 2000
+
 
 def _proper_subsets(row: Tensor) -> Tensor:
     """All non-empty proper subsets of a candidate's edits, padded [subsets, width]."""
@@ -335,13 +338,17 @@ def _proper_subsets(row: Tensor) -> Tensor:
 
 def _without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
     """The first entries of an order, without those that contain another flip."""
-    sizes = (toggles != PAD).sum(dim=1)
+    known = candidate_keys(toggles).sort().values
     kept = []
-    for place in order.tolist():
-        inside = torch.isin(toggles, toggles[place]) & (toggles != PAD)
-        smaller = (inside.sum(dim=1) == sizes) & (sizes < sizes[place])
-        if not bool(smaller.any()):
-            kept.append(place)
+    for place in order[:_EXAMINED].tolist():
+        row = toggles[place]
+        size = int((row != PAD).sum())
+        if 2 <= size <= _SUBSET_EDITS:
+            keys = candidate_keys(_proper_subsets(row))
+            found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
+            if bool(found.any()):
+                continue
+        kept.append(place)
         if len(kept) >= most:
             break
     return torch.tensor(kept, dtype=torch.long)

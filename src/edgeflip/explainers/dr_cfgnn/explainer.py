@@ -100,17 +100,18 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             )
         labels = _labels(usable, oracle)
         sizes = [int(graph.num_nodes or 0) for graph in usable]
-        self.max_nodes_ = self.config.max_nodes or max(4, round(sum(sizes) / len(sizes) / 2))
-        self.classes_ = torch.zeros(oracle.num_classes)
-        self.classes_[labels] = 1.0
-        self.predictor_ = self._build(node_features(usable[0]).size(1), oracle.num_classes)
+        predictor = self._build(node_features(usable[0]).size(1), oracle.num_classes)
         with one_thread(when=max(sizes) <= 64):
             stack = pad_graphs(
                 usable, labels, required=self.required_edges, forbidden=self.forbidden_pairs
             )
             generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
-            trainer = LinkTrainer(self.predictor_, stack, self.config.training, generator)
+            trainer = LinkTrainer(predictor, stack, self.config.training, generator)
             self.report_ = trainer.run(skipped=skipped, progress=self.progress)
+        self.predictor_ = predictor
+        self.max_nodes_ = self.config.max_nodes or max(4, round(sum(sizes) / len(sizes) / 2))
+        self.classes_ = torch.zeros(oracle.num_classes)
+        self.classes_[labels] = 1.0
         if self.report_.stopped == "interrupted":
             raise KeyboardInterrupt
 

@@ -273,7 +273,7 @@ class LinkTrainer:
     ) -> None:
         self.model, self.config, self.generator = model, config, generator
         order = torch.randperm(len(graphs), generator=generator)
-        held = max(1, round(config.validation * len(graphs)))
+        held = min(max(1, round(config.validation * len(graphs))), max(1, len(graphs) - 1))
         if len(graphs) < 2:
             raise GraphError(
                 f"expected at least two graphs with three edges or more to learn links from, got "
@@ -329,6 +329,11 @@ class LinkTrainer:
         self.model.eval()
         classes = self._classes(self.val.labels, dropout=0.0)
         logits = self.model(self.val.x, exam.messages, self.val.mask, classes, exam.pairs)
+        if not bool(torch.isfinite(logits).all()):
+            raise TrainingError(
+                "expected finite scores of the link predictor, got NaN or infinity on the validation "
+                f"graphs at learning rate {self.schedule.get_last_lr()[0]:.2g}; lower the learning rate."
+            )
         if len(set(exam.targets.tolist())) < 2:
             return 0.5
         return float(roc_auc_score(exam.targets.numpy(), logits.numpy()))
