@@ -10,15 +10,17 @@ import torch
 
 from conftest import assert_sentence, make_graph, path_graph, random_graph
 from edgeflip import Budget, Constraints, EditSet, GCNClassifier, ModelOracle, load_preset
-from edgeflip.errors import ConfigError, ConstraintError, NotFittedError
+from edgeflip.errors import ConfigError, ConstraintError, GraphError, NotFittedError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn import explainer as explainer_module
+from edgeflip.explainers.dr_cfgnn import link_predictor as link_predictor_module
 from edgeflip.explainers.dr_cfgnn.denoise import DenoiseConfig
 from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor, PredictorConfig
 from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainer, LinkTrainingConfig
 from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.graphs import PairSpace, edge_pairs, non_edges
+from edgeflip.ranking import SizeWeightedFidelity
 from edgeflip.seeding import seeded
 from edgeflip.testing import example_graphs, example_oracle
 
@@ -78,7 +80,7 @@ class Told:
         self.likely, self.unlikely = dict(likely), dict(unlikely)
         self.num_classes, self.rest, self.asked = num_classes, rest, []
 
-    def probabilities(self, x, adjacency, classes=None):
+    def probabilities(self, x, adjacency, classes=None, *, before_each=None):
         self.asked.append((adjacency.clone(), classes))
         matrix = torch.full(adjacency.shape[1:], self.rest)
         for (u, v), value in {**self.likely, **self.unlikely}.items():
@@ -519,7 +521,43 @@ def test_the_iterations_end_the_search(iterations):
     answer = explainer.explain(ring_and_tail())
     assert answer.trace.stopped_by == answer.trace.status == "out_of_calls"
     assert answer.trace.proposals == len(explainer.proposed) == iterations
-    assert answer.trace.message
+    assert "`iterations`" in answer.trace.message
+    assert "Budget" not in answer.trace.message
+
+
+def test_a_space_of_just_as_many_choices_as_iterations_is_exhausted():
+    whole = make_explainer(kind=Recorded, iterations=10**6, oracle=Stubborn(), one_hot=False)
+    whole.explain(ring_and_tail())
+    count = len(whole.proposed)
+    for iterations, ending in ((count, "exhausted"), (count - 1, "out_of_calls")):
+        explainer = make_explainer(iterations=iterations, oracle=Stubborn(), one_hot=False)
+        answer = explainer.explain(ring_and_tail())
+        assert answer.trace.proposals == iterations
+        assert answer.trace.stopped_by == ending
+
+
+def test_candidates_the_constraints_refuse_are_not_drawn():
+    explainer = make_explainer(iterations=10**6, oracle=Stubborn())
+    for limits in ({"max_edits": 1}, {"max_added": 1}, {"max_removed": 1}, {"max_edits": 2}):
+        answer = explainer.explain(ring_and_tail(), constraints=Constraints(**limits))
+        assert answer.trace.rejected == 0
+        assert answer.trace.proposals > 0
+
+
+def test_the_deadline_ends_the_scoring_of_pairs_too(monkeypatch):
+    explainer = make_explainer(one_hot=False)
+    monkeypatch.setattr(link_predictor_module, "_PAIR_CELLS", 1)
+    real, parts = explainer.predictor_.encode, []
+
+    def slowly(*given):
+        parts.append(given)
+        time.sleep(0.02)
+        return real(*given)
+
+    monkeypatch.setattr(explainer.predictor_, "encode", slowly)
+    answer = explainer.explain(ring_and_tail(), budget=Budget(seconds=0.1))
+    assert answer.trace.stopped_by == "timeout"
+    assert len(parts) < 10
 
 
 def test_what_was_found_before_the_iterations_ended_is_returned():
@@ -644,6 +682,24 @@ def test_another_oracle_is_refused_at_loading(tmp_path):
     with pytest.raises(ConfigError) as error:
         DRCFGNN.load(tmp_path / "kept", other)
     assert_sentence(error, "oracle")
+
+
+def test_a_ranking_of_ones_own_must_be_given_again_at_loading(tmp_path, monkeypatch):
+    ranking = SizeWeightedFidelity(gamma=0.1)
+    fitted = example_explainer()
+    monkeypatch.setattr(fitted, "ranking", ranking)
+    fitted.save(tmp_path / "kept")
+    with pytest.raises(ConfigError) as error:
+        DRCFGNN.load(tmp_path / "kept", example_oracle())
+    assert_sentence(error, "gamma=0.1")
+    assert DRCFGNN.load(tmp_path / "kept", example_oracle(), ranking=ranking).ranking == ranking
+
+
+def test_graphs_of_differing_width_are_refused_at_fitting():
+    graphs = [*train_graphs(3), random_graph(8, seed=3, features=5)]
+    with pytest.raises(GraphError) as error:
+        DRCFGNN(CONFIG).fit(graphs, MotifEdges())
+    assert_sentence(error, "graph 3")
 
 
 def test_the_same_seed_learns_and_answers_the_same():

@@ -425,6 +425,31 @@ def test_knowledge_can_differ_from_graph_to_graph():
     assert parts(drawn, 1)[2] == {(0, 3)}
 
 
+def test_one_list_serves_graphs_of_all_sizes():
+    ring, path = make_graph(6, RING), path_graph(4)
+    stack = pad_graphs([ring, path], [0, 0], forbidden=[(0, 4), (0, 3)])
+    drawn = draw(stack, ratio=0.1)
+    assert parts(drawn, 0)[2] >= {(0, 4), (0, 3)}
+    assert parts(drawn, 1)[2] == {(0, 3)}
+    explainer = DRCFGNN(forbidden_pairs=(pair for pair in [(0, 4), (0, 3)]))
+    assert explainer.forbidden_pairs == [(0, 4), (0, 3)]
+
+
+def test_a_forbidden_pair_that_is_an_edge_is_a_negative_and_never_seen():
+    stack = pad_graphs([make_graph(6, RING)], [0], forbidden=[(0, 1)])
+    for seed in range(10):
+        messages, positives, negatives = parts(draw(stack, seed=seed), 0)
+        assert (0, 1) in negatives
+        assert (0, 1) not in messages | positives
+
+
+def test_where_every_edge_is_required_some_are_seen_all_the_same():
+    stack = pad_graphs([make_graph(6, RING)], [0], required=RING)
+    messages, positives, _ = parts(draw(stack), 0)
+    assert positives == set(RING)
+    assert messages
+
+
 def test_a_pair_both_required_and_forbidden_is_refused():
     with pytest.raises(ConfigError) as error:
         pad_graphs([make_graph(6, RING)], [0], required=[(0, 2)], forbidden=[(2, 0)])
@@ -594,6 +619,11 @@ def test_ctrl_c_keeps_the_best_state_so_far(monkeypatch):
         {"validation": 1.0},
         {"epochs": 0},
         {"negative_ratio": 0.0},
+        {"learning_rate": 0.0},
+        {"learning_rate": math.inf},
+        {"weight_decay": -1.0},
+        {"class_dropout": 1.5},
+        {"warm_up": 1.0},
     ],
 )
 def test_training_settings_out_of_range_are_refused(wrong):

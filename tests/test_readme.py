@@ -25,7 +25,7 @@ def test_the_five_lines_are_five_and_print_an_answer(capsys):
 
 def test_the_example_with_an_own_model_works(capsys):
     block = next(block for block in BLOCKS if "MyModel" in block)
-    assert outcome(block, capsys).splitlines() == ["True found", "[[1, 3]] [] 2 -> 1 0.11"]
+    assert outcome(block, capsys).splitlines() == ["True found", "[[1, 5]] [] 2 -> 1 0.1"]
 
 
 def test_the_example_of_an_own_method_works(capsys):

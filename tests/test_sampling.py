@@ -218,7 +218,7 @@ def test_sets_with_few_candidates_in_a_huge_space_never_take_a_placeholder():
     assert max(shape.total for shape in shapes) > COUNT_LIMIT
     rows = next(draw_blocks(shapes, 300, rng))
     few = [choice for choice in as_sets(rows) if choice & {1, 2}]
-    assert len(few) > 100
+    assert len(few) == 2
     assert {choice - {1, 2} for choice in few} == {frozenset(range(1000, 1009))}
 
 

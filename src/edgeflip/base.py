@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import random
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -131,6 +132,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         for graph in graphs:
             PairSpace.of(graph)
+        _check_widths(graphs)
         self._forget()
         try:
             with seeded(seed), frozen(oracle):
@@ -192,7 +194,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             clock = StageClock(meter)
             proba, label = self._read_label(graph, clock)
             wanted = self._check_target(target, label, len(proba))
-            rng = random.Random(seed)
+            # Graphs explained with one seed still get draws of their own.
+            edges = zlib.crc32(space.edge_ids.numpy().tobytes())
+            rng = random.Random(f"{seed} {space.num_nodes} {edges}")
             problem = Problem(
                 space, allowed, constraints, meter, proba, label, wanted, fill, rng, clock
             )
@@ -209,6 +213,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             "method": self.name,
             "config": asdict(self.config),  # type: ignore[call-overload]
             "seed": self.seed_,
+            "ranking": _ranking_name(self.ranking),
             "num_features": self.num_features_,
             "num_classes": self.oracle_.num_classes,
             "oracle": _fingerprint(self.oracle_),
@@ -218,8 +223,16 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         return path
 
     @classmethod
-    def load(cls, folder: str | Path, oracle: Oracle) -> Self:
-        """Read an explainer that `save` wrote, for the same oracle."""
+    def load(
+        cls, folder: str | Path, oracle: Oracle, *, ranking: RankingPolicy | None = None
+    ) -> Self:
+        """Read an explainer that `save` wrote, for the same oracle.
+
+        Args:
+            folder: Where it was saved.
+            oracle: The model it was fitted on.
+            ranking: The ranking it had, unless that was the default: policies are not saved.
+        """
         config, tensors = read_artifact(Path(folder), kind="explainer")
         if config["method"] != cls.name:
             raise ConfigError(
@@ -237,7 +250,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 "(its weights differ); fit the explainer again."
             )
         settings = read_settings(cls.config_type, config["config"], where=f"the saved '{cls.name}'")
-        explainer = cls(settings)
+        explainer = cls(settings, ranking=ranking)
+        if config["ranking"] != _ranking_name(explainer.ranking):
+            raise ConfigError(
+                f"expected the ranking that the explainer in {folder} had, {config['ranking']}, got "
+                f"{_ranking_name(explainer.ranking)}; pass load(..., ranking=...)."
+            )
         explainer._load_state(tensors)
         explainer.oracle_ = oracle
         explainer.seed_ = config["seed"]
@@ -288,6 +306,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 stopped_by = "first_flip"
         except BudgetExhausted as error:
             stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
+            message = error.advice
         except NotApplicableError as error:
             stopped_by, message = "not_applicable", str(error)
         except KeyboardInterrupt:
@@ -414,6 +433,23 @@ def _first_answer(oracle: Oracle, graph: Data) -> Tensor:
     except Exception:
         oracle.predict_proba([graph])
     return checked_proba(oracle, [graph])[0]
+
+
+def _ranking_name(ranking: RankingPolicy) -> str:
+    """A policy in words: all its settings where it is a dataclass, its name otherwise."""
+    if is_dataclass(ranking):
+        return repr(ranking)
+    return str(getattr(ranking, "__qualname__", type(ranking).__qualname__))
+
+
+def _check_widths(graphs: Sequence[Data]) -> None:
+    widths = [_width(graph) for graph in graphs]
+    for place, width in enumerate(widths):
+        if width is not None and width != widths[0]:
+            raise GraphError(
+                f"expected node features of one width in all graphs, got {widths[0]} in the first and "
+                f"{width} in graph {place}; prepare all graphs alike."
+            )
 
 
 def _width(graph: Data) -> int | None:

@@ -65,11 +65,13 @@ class BudgetExhausted(EdgeflipError):  # noqa: N818 - an end, not a mistake
 
     Attributes:
         reason: `"out_of_calls"` or `"timeout"`.
+        advice: What to tell people who got no answer, for limits that are not the budget's.
     """
 
-    def __init__(self, message: str, *, reason: str) -> None:
+    def __init__(self, message: str, *, reason: str, advice: str = "") -> None:
         super().__init__(message)
         self.reason = reason
+        self.advice = advice
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:

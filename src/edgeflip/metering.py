@@ -86,6 +86,11 @@ class MeteredOracle:
             return "timeout"
         return "out_of_calls" if self.remaining <= 0 else None
 
+    def check(self) -> None:
+        """Raise `BudgetExhausted` when the budget has run out; for long work between questions."""
+        if self.out_of() is not None:
+            raise self.exhausted()
+
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
         """Class probabilities [len(graphs), C]; raises `BudgetExhausted` when they do not fit."""
         if self.out_of() == "timeout" or len(graphs) > self.remaining:

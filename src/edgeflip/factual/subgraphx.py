@@ -71,7 +71,7 @@ class SubgraphX:
     finalists: int = 16
     patience: int | None = 2
     refinements: int = 10
-    tolerance: float = 0.01
+    tolerance: float = 0.005
     radius: int = 4
     masking: Masking = "split"
 

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
-from torch_geometric.utils import subgraph
 
 from edgeflip.base import CounterfactualExplainer
 from edgeflip.edits import EditSet, apply_edits
@@ -26,6 +25,7 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
     Knowledge,
     LinkTrainer,
     LinkTrainingReport,
+    known_pairs,
     node_features,
     pad_graphs,
 )
@@ -50,6 +50,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         config: The method's settings.
         ranking: How counterfactuals are scored; the paper's score when left out.
         required_edges: Pairs that must be edges: fixed positives of the link predictor's training.
+            A list holds for every graph that has such nodes; a callable takes a graph and gives its
+            pairs.
         forbidden_pairs: Pairs that cannot be edges: fixed negatives of its training. To enforce
             either at inference too, pass `Constraints(frozen_edges=…, forbidden_pairs=…)`.
         progress: Whether `fit` shows its progress.
@@ -77,8 +79,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         progress: bool = False,
     ) -> None:
         super().__init__(config, ranking=ranking)
-        self.required_edges = required_edges
-        self.forbidden_pairs = forbidden_pairs
+        self.required_edges = known_pairs(required_edges)
+        self.forbidden_pairs = known_pairs(forbidden_pairs)
         self.progress = progress
 
     def default_budget(self) -> Budget:
@@ -153,9 +155,10 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         with problem.clock.stage("deconstruct"):
             removable = self._deconstruct(problem, dropped)  # line 5
         with problem.clock.stage("reconstruct"):
-            sets = removal_sets(
-                removable, self.config.remove.max, self.config.max_removal_sets, problem.rng
+            most = min(
+                self.config.remove.max, problem.allowed.max_removed, problem.allowed.max_edits
             )
+            sets = removal_sets(removable, most, self.config.max_removal_sets, problem.rng)
             pools = [self._reconstruct(problem, sets, target) for target in self._targets(problem)]
         problem.message = (
             "all choices among the factual subgraph's edges and likely additions were tried"
@@ -174,7 +177,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             stack = base.repeat(len(edges), 1, 1)
             row = torch.arange(len(edges))
             stack[row, u, v] = stack[row, v, u] = 0.0
-            likelihood = self.predictor_.probabilities(x, stack)[row, u, v]
+            likelihood = self.predictor_.probabilities(x, stack, before_each=problem.oracle.check)[
+                row, u, v
+            ]
         else:
             likelihood = self.predictor_.probabilities(x, base[None])[0, u, v]
 
@@ -208,13 +213,10 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _is_faithful(self, problem: Problem, factual: FactualSubgraph) -> bool:
         """Whether the factual subgraph alone keeps the label, Φ(G^F) = Φ(G)."""
         graph = problem.graph
-        nodes = torch.tensor(sorted(factual.nodes), dtype=torch.long)
-        edge_index, _ = subgraph(
-            nodes, graph.edge_index, relabel_nodes=True, num_nodes=graph.num_nodes
-        )
-        if len(nodes) < 2 or graph.x is None or not edge_index.numel():
+        part = graph.subgraph(torch.tensor(sorted(factual.nodes), dtype=torch.long))
+        if int(part.num_nodes or 0) < 2 or not part.num_edges:
             return False
-        proba = problem.oracle.predict_proba([Data(x=graph.x[nodes], edge_index=edge_index)])
+        proba = problem.oracle.predict_proba([part])
         return int(proba.argmax()) == problem.label
 
     def _targets(self, problem: Problem) -> list[int | None]:
@@ -242,8 +244,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         allowed = problem.allowed.additions
         additions = torch.full((len(sets), 1), PAD)
         if self.config.add.max and allowed.numel():
+            x = node_features(space.graph)
             probabilities = self.predictor_.probabilities(
-                node_features(space.graph), stack, classes
+                x, stack, classes, before_each=problem.oracle.check
             )
             u, v = space.ends(allowed)
             likely = probabilities[:, u, v]
@@ -257,12 +260,17 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
 
     def _candidates(self, problem: Problem, pools: list[Pools]) -> Iterator[ProposalBlock]:
         """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
-        config = self.config
+        config, allowed = self.config, problem.allowed
         left, block = config.iterations, _FIRST_BLOCK
-        streams = []
-        for pool in pools:
-            shapes = shapes_of(pool, config.remove, config.add, problem.rng)
-            streams.append(draw_blocks(shapes, _LARGEST_BLOCK, problem.rng))
+        shapes = [
+            [
+                shape
+                for shape in shapes_of(pool, config.remove, config.add, problem.rng)
+                if shape.k <= allowed.max_added and shape.r + shape.k <= allowed.max_edits
+            ]
+            for pool in pools
+        ]
+        streams = [draw_blocks(part, _LARGEST_BLOCK, problem.rng) for part in shapes]
         while streams:
             for stream in list(streams):
                 rows = next(stream, None)
@@ -273,8 +281,16 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                     yield ProposalBlock(part)
                 left -= len(rows)
                 block = _LARGEST_BLOCK
-                if left <= 0 and streams:
-                    raise BudgetExhausted("all iterations are used up.", reason="out_of_calls")
+                untried = left < 0 or any(shape.left for part in shapes for shape in part)
+                if left <= 0 and untried:
+                    raise BudgetExhausted(
+                        "all iterations are used up.",
+                        reason="out_of_calls",
+                        advice=f"all {config.iterations:,} iterations (T_max) were used up; allow more "
+                        "with the setting `iterations`",
+                    )
+                if left <= 0:
+                    return
 
 
 _STOPPED = ("finished", "early", "interrupted")

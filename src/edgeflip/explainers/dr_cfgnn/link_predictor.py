@@ -7,6 +7,7 @@ embedding g_phi turns a one-hot class into a vector that joins every node's embe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -149,13 +150,21 @@ class LinkPredictor(nn.Module):
         return self.decode(low[graph, u], high[graph, v], chosen)
 
     @torch.no_grad()
-    def probabilities(self, x: Tensor, adjacency: Tensor, classes: Tensor | None = None) -> Tensor:
+    def probabilities(
+        self,
+        x: Tensor,
+        adjacency: Tensor,
+        classes: Tensor | None = None,
+        *,
+        before_each: Callable[[], None] = lambda: None,
+    ) -> Tensor:
         """Edge probabilities of all pairs of variants of one graph, M of the paper [b, n, n].
 
         Args:
             x: Node features of the graph [n, F].
             adjacency: Variants of its edges, 0/1 without self-loops [b, n, n].
             classes: One-hot class per variant, or None [b, num_classes].
+            before_each: Called before each part of a large stack; what it raises ends the work.
 
         Returns:
             Symmetric probabilities; an ordered decoder is asked for u < v only, as published.
@@ -167,6 +176,7 @@ class LinkPredictor(nn.Module):
         was_training = self.training
         self.eval()
         for start in range(0, count, step):
+            before_each()
             part = adjacency[start : start + step]
             mask = torch.ones(part.size(0), nodes, dtype=torch.bool)
             chosen = None if classes is None else classes[start : start + step]

@@ -7,6 +7,7 @@ edges, which the decoder must find again among sampled non-edges.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -71,9 +72,22 @@ class LinkTrainingConfig:
         shares = (self.disjoint, self.disjoint_low, self.validation)
         if not all(0 < share < 1 for share in shares) or self.disjoint_low > self.disjoint:
             raise ConfigError(f"expected shares between 0 and 1, disjoint_low lowest, got {self}.")
-        if min(self.epochs, self.batch_size, self.patience) < 1 or self.negative_ratio <= 0:
+        if not (0 < self.learning_rate < math.inf and 0 <= self.weight_decay < math.inf):
             raise ConfigError(
-                f"expected epochs, batch size and patience of at least 1, got {self}."
+                "expected a learning rate above 0 and a weight decay of at least 0, both finite, got "
+                f"{self.learning_rate} and {self.weight_decay}."
+            )
+        if not (0 <= self.class_dropout <= 1 and 0 < self.warm_up < 1):
+            raise ConfigError(
+                "expected class_dropout in 0..1 and warm_up between 0 and 1, got "
+                f"{self.class_dropout} and {self.warm_up}."
+            )
+        if min(self.epochs, self.batch_size, self.patience) < 1 or not (
+            0 < self.negative_ratio < math.inf
+        ):
+            raise ConfigError(
+                "expected epochs, batch size and patience of at least 1 and a finite negative ratio "
+                f"above 0, got {self}."
             )
 
 
@@ -190,10 +204,18 @@ def node_features(graph: Data) -> Tensor:
     return x
 
 
+def known_pairs(known: Knowledge) -> Knowledge:
+    """Domain knowledge that can be read again for every graph."""
+    return known if known is None or callable(known) else [(int(u), int(v)) for u, v in known]
+
+
 def _mark(graph: Data, known: Knowledge, matrix: Tensor) -> None:
-    pairs = known(graph) if callable(known) else known
     space = PairSpace.of(graph)
-    ids = space.ids_of(pairs or ())
+    if callable(known):
+        pairs = list(known(graph) or ())
+    else:  # One list for graphs of all sizes: a pair means nothing to a graph without its nodes.
+        pairs = [pair for pair in known or () if max(pair) < space.num_nodes]
+    ids = space.ids_of(pairs)
     u, v = space.ends(ids)
     matrix[u, v] = True
     matrix[v, u] = True
@@ -215,17 +237,21 @@ def draw_supervision(
     count, size, _ = graphs.adjacency.shape
     upper = torch.ones(size, size, dtype=torch.bool).triu(1)
     there = (graphs.mask.unsqueeze(1) & graphs.mask.unsqueeze(2)) & upper
-    edges = (graphs.adjacency > 0) & there
+    edges = (graphs.adjacency > 0) & there & ~graphs.forbidden
     share = low + (high - low) * torch.rand(count, generator=generator)
     number = edges.sum(dim=(1, 2))
     # At least one edge to find, and at least one left to see.
     wanted = torch.minimum((share * number).round().clamp(min=1), (number - 1).clamp(min=0))
-    positives = _choose(edges, wanted, generator) | (graphs.required & there)
+    drawn = _choose(edges, wanted, generator)
+    positives = drawn | (graphs.required & there)
     free = there & ~edges & ~graphs.required
     negatives = _choose(free, (positives.sum(dim=(1, 2)) * negative_ratio).round(), generator)
     negatives |= graphs.forbidden & free
-    hidden = positives | positives.transpose(1, 2)
-    messages = graphs.adjacency * ~hidden
+    messages = (edges & ~positives).float()
+    # Where every edge is required, those that were not drawn are seen, or nothing would be.
+    blind = messages.sum(dim=(1, 2)) == 0
+    messages[blind] = (edges & ~drawn)[blind].float()
+    messages = messages + messages.transpose(1, 2)
     return _as_pairs(messages, positives, negatives, order_leak=order_leak, generator=generator)
 
 

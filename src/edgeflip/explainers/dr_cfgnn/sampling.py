@@ -66,17 +66,25 @@ class Pools:
 
 
 class Shape:
-    """All choices with r removals and k additions, numbered and visited in random order."""
+    """Choices of r removals and k additions, numbered and visited in random order.
 
-    def __init__(self, pools: Pools, r: int, k: int, weight: float, rng: random.Random) -> None:
+    Args:
+        pools: What may go and come.
+        rows: Removal sets of size r with equally many candidate additions.
+        r: Number of removals.
+        k: Number of additions, at most as many as there are candidates.
+        weight: How often the shape is drawn, beside others.
+        rng: Orders the choices.
+    """
+
+    def __init__(
+        self, pools: Pools, rows: Tensor, r: int, k: int, weight: float, rng: random.Random
+    ) -> None:
         self.r, self.k, self.weight = r, k, weight
-        sizes = (pools.removals >= 0).sum(dim=1)
-        candidates = (pools.additions >= 0).sum(dim=1)
-        rows = ((sizes == r) & (candidates >= k)).nonzero().flatten()
-        ways = [math.comb(int(count), k) for count in candidates[rows].tolist()]
-        self.total = sum(ways)
+        self._candidates = int((pools.additions[rows[0]] >= 0).sum())
+        self._ways = math.comb(self._candidates, k)
+        self.total = len(rows) * self._ways
         self._pools, self._rows = pools, rows
-        self._bounds = torch.tensor(ways).cumsum(dim=0) if self.total <= COUNT_LIMIT else None
         self._order: Iterator[Tensor] | None = None
         self._rng = rng
         self._ready = torch.empty(0, dtype=torch.long)
@@ -86,7 +94,7 @@ class Shape:
         """The next choices as rows of pair ids [at most count, r + k]."""
         count = min(count, self.left)
         self.left -= count
-        if self._bounds is None:
+        if self.total > COUNT_LIMIT:
             return self._any_rows(count)
         return self._rows_of(self._next_ranks(count))
 
@@ -110,13 +118,8 @@ class Shape:
         return ranks
 
     def _rows_of(self, ranks: Tensor) -> Tensor:
-        bounds = self._bounds
-        assert bounds is not None
-        place = torch.searchsorted(bounds, ranks, right=True)
-        local = ranks - torch.where(place > 0, bounds[place - 1], 0)
-        sets = self._rows[place]
-        # Ranks count combinations of the most likely candidates first, so one table fits all sets.
-        chosen = unrank(local, self._pools.additions.size(1), self.k)
+        sets = self._rows[ranks // self._ways]
+        chosen = unrank(ranks % self._ways, self._candidates, self.k)
         added = self._pools.additions[sets[:, None], chosen]
         return torch.cat([self._pools.removals[sets, : self.r], added], dim=1)
 
@@ -149,22 +152,41 @@ def removal_sets(ids: Tensor, largest: int, most: int, rng: random.Random) -> Te
 
 
 def shapes_of(pools: Pools, remove: SizeConfig, add: SizeConfig, rng: random.Random) -> list[Shape]:
-    """Every (r, k) with its weight p(r) p(k), without the empty edit."""
-    down, up = remove.weights().tolist(), add.weights().tolist()
-    shapes = [
-        Shape(pools, r, k, down[r] * up[k], rng)
-        for r in range(min(remove.max, pools.removals.size(1)) + 1)
-        for k in range(add.max + 1)
-        if r + k
-    ]
-    return [shape for shape in shapes if shape.total]
+    """Every (r, k) with its weight, without the empty edit.
+
+    Sizes are drawn by p(r) and p(k), and all removal sets of a size are as likely, however many
+    candidate additions each has: so sets with as many make shapes of their own. Where more edges are
+    drawn than there are, all there are are taken, as in the published code.
+    """
+    sizes = (pools.removals >= 0).sum(dim=1)
+    counts = (pools.additions >= 0).sum(dim=1)
+    largest = int(sizes.max())
+    down = _clipped(remove.weights(), largest)
+    shapes = []
+    for r in range(largest + 1):
+        of_size = sizes == r
+        for count in counts[of_size].unique().tolist():
+            rows = (of_size & (counts == count)).nonzero().flatten()
+            share = len(rows) / int(of_size.sum())
+            shapes += [
+                Shape(pools, rows, r, k, down[r] * share * weight, rng)
+                for k, weight in enumerate(_clipped(add.weights(), count))
+                if r + k
+            ]
+    return shapes
+
+
+def _clipped(weights: Tensor, available: int) -> list[float]:
+    """Weights of the sizes there are; what larger ones have goes to the largest."""
+    last = min(available, len(weights) - 1)
+    return [*weights[:last].tolist(), float(weights[last:].sum())]
 
 
 def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iterator[Tensor]:
-    """Blocks of candidates; within a block, shapes share the places by their weights.
+    """Blocks of candidates: shapes are drawn by their weights, with each the next of its choices.
 
     Yields:
-        Rows of pair ids, padded with -1 [block, widest]; the order of a block is random.
+        Rows of pair ids in the order drawn, padded with -1 [at most block, widest].
     """
     generator = torch.Generator().manual_seed(rng.getrandbits(63))
     width = max((shape.r + shape.k for shape in shapes), default=0)
@@ -177,11 +199,12 @@ def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iter
             weights = torch.ones_like(weights)
         drawn = torch.multinomial(weights, block, replacement=True, generator=generator)
         counts = torch.bincount(drawn, minlength=len(open_shapes)).tolist()
-        parts = [
-            torch.nn.functional.pad(rows, (0, width - rows.size(1)), value=-1)
-            for shape, count in zip(open_shapes, counts, strict=True)
-            if count and (rows := shape.take(count)).numel()
-        ]
-        if parts:
-            rows = torch.cat(parts)
-            yield rows[torch.randperm(len(rows), generator=generator)]
+        turns = drawn.argsort(stable=True).split(counts)
+        parts, places = [], []
+        for shape, count, turn in zip(open_shapes, counts, turns, strict=True):
+            if count:
+                rows = shape.take(count)
+                parts.append(torch.nn.functional.pad(rows, (0, width - rows.size(1)), value=-1))
+                places.append(turn[: len(rows)])
+        # What is drawn first is tried first; a shape that has run out is drawn in vain.
+        yield torch.cat(parts)[torch.cat(places).argsort()]
