@@ -536,6 +536,20 @@ def test_a_space_of_just_as_many_choices_as_iterations_is_exhausted():
         assert answer.trace.stopped_by == ending
 
 
+@pytest.mark.parametrize("one_hot", [True, False])
+def test_small_candidates_come_first_unless_sizes_are_drawn(one_hot):
+    tried = {}
+    for order in ("smallest", "drawn"):
+        settings = {"order": order, "one_hot": one_hot, "iterations": 10**6}
+        explainer = make_explainer(kind=Recorded, oracle=Stubborn(), **settings)
+        explainer.explain(ring_and_tail())
+        tried[order] = explainer.proposed
+    sizes = [len(choice) for choice in tried["smallest"]]
+    assert sizes == sorted(sizes)
+    assert [len(choice) for choice in tried["drawn"]] != sizes
+    assert set(tried["drawn"]) == set(tried["smallest"])
+
+
 def test_candidates_the_constraints_refuse_are_not_drawn():
     explainer = make_explainer(iterations=10**6, oracle=Stubborn())
     for limits in ({"max_edits": 1}, {"max_added": 1}, {"max_removed": 1}, {"max_edits": 2}):

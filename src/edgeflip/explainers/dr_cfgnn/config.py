@@ -28,6 +28,8 @@ class DRCFGNNConfig:
         add: How many edges come (alpha_add, beta_add, K).
         threshold: Least probability of a candidate addition (tau).
         max_candidates: At most this many candidate additions per removal set, the most likely ones.
+        order: `"smallest"` tries candidates with fewer edits first, and within a size as drawn;
+            `"drawn"` draws sizes from p(x) throughout, as published.
         iterations: At most this many candidates are tried (T_max).
         max_removal_sets: At most this many removal sets are scored by the link predictor.
         require_faithful: Whether no edge is removed when the factual subgraph alone is predicted
@@ -51,6 +53,7 @@ class DRCFGNNConfig:
     add: SizeConfig = field(default_factory=SizeConfig)
     threshold: float = 0.5
     max_candidates: int = 40
+    order: Literal["smallest", "drawn"] = "smallest"
     iterations: int = 20_000
     max_removal_sets: int = 500
     require_faithful: bool = False

@@ -7,6 +7,7 @@ in `edgeflip.search`.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -29,7 +30,7 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
     node_features,
     pad_graphs,
 )
-from edgeflip.explainers.dr_cfgnn.sampling import Pools, draw_blocks, removal_sets, shapes_of
+from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, removal_sets, shapes_of
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import FactualExplainer, make_factual
 from edgeflip.graphs import PairSpace
@@ -261,7 +262,6 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _candidates(self, problem: Problem, pools: list[Pools]) -> Iterator[ProposalBlock]:
         """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
         config, allowed = self.config, problem.allowed
-        left, block = config.iterations, _FIRST_BLOCK
         shapes = [
             [
                 shape
@@ -270,27 +270,38 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             ]
             for pool in pools
         ]
-        streams = [draw_blocks(part, _LARGEST_BLOCK, problem.rng) for part in shapes]
-        while streams:
-            for stream in list(streams):
-                rows = next(stream, None)
-                if rows is None:
-                    streams.remove(stream)
-                    continue
-                for part in rows[:left].split(block):
-                    yield ProposalBlock(part)
-                left -= len(rows)
-                block = _LARGEST_BLOCK
-                untried = left < 0 or any(shape.left for part in shapes for shape in part)
-                if left <= 0 and untried:
-                    raise BudgetExhausted(
-                        "all iterations are used up.",
-                        reason="out_of_calls",
-                        advice=f"all {config.iterations:,} iterations (T_max) were used up; allow more "
-                        "with the setting `iterations`",
-                    )
-                if left <= 0:
-                    return
+        left, block = config.iterations, _FIRST_BLOCK
+        for rows in self._drawn(shapes, problem.rng):
+            for part in rows[:left].split(block):
+                yield ProposalBlock(part)
+            left -= len(rows)
+            block = _LARGEST_BLOCK
+            untried = left < 0 or any(shape.left for part in shapes for shape in part)
+            if left <= 0 and untried:
+                raise BudgetExhausted(
+                    "all iterations are used up.",
+                    reason="out_of_calls",
+                    advice=f"all {config.iterations:,} iterations (T_max) were used up; allow more "
+                    "with the setting `iterations`",
+                )
+            if left <= 0:
+                return
+
+    def _drawn(self, shapes: list[list[Shape]], rng: random.Random) -> Iterator[Tensor]:
+        """Blocks of candidates from all pools in turn, small ones first if so set."""
+        sizes: list[int | None] = [None]
+        if self.config.order == "smallest":
+            sizes = [*sorted({shape.r + shape.k for part in shapes for shape in part})]
+        for size in sizes:
+            chosen = [[s for s in part if size in (None, s.r + s.k)] for part in shapes]
+            streams = [draw_blocks(part, _LARGEST_BLOCK, rng) for part in chosen]
+            while streams:
+                for stream in list(streams):
+                    rows = next(stream, None)
+                    if rows is None:
+                        streams.remove(stream)
+                    else:
+                        yield rows
 
 
 _STOPPED = ("finished", "early", "interrupted")
