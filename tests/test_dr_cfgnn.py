@@ -105,6 +105,7 @@ CONFIG = DRCFGNNConfig(
     add=SizeConfig(alpha=0.1, beta=1.0, max=2),
     threshold=0.0,
     iterations=3000,
+    stop_early=False,
     minimal=False,
     seconds=None,
     predictor=PredictorConfig(encoder_layers=2, encoder_width=8, decoder=(8,), class_width=4),
@@ -184,7 +185,7 @@ def test_the_four_variants_find_what_flips(denoise, one_hot):
 
 
 def test_with_one_hot_every_seen_class_but_the_present_one_is_asked_for():
-    explainer = make_explainer(predictor=Told(), denoise=False)
+    explainer = make_explainer(predictor=Told(), order="drawn", denoise=False)
     explainer.classes_ = torch.ones(3)
     explainer.explain(ring_and_tail())
     wanted = [classes[0].argmax().item() for _, classes in explainer.predictor_.asked]
@@ -192,7 +193,7 @@ def test_with_one_hot_every_seen_class_but_the_present_one_is_asked_for():
 
 
 def test_without_one_hot_the_predictor_is_asked_once_and_without_a_class():
-    explainer = make_explainer(predictor=Told(), one_hot=False, denoise=False)
+    explainer = make_explainer(predictor=Told(), one_hot=False, order="drawn", denoise=False)
     answer = explainer.explain(ring_and_tail(), target=2)
     assert [classes for _, classes in explainer.predictor_.asked] == [None]
     assert "additions" in answer.trace.notes
@@ -209,7 +210,7 @@ def test_the_target_is_respected(one_hot, target):
 
 def test_the_predictor_is_conditioned_on_the_target_for_every_removal_set(monkeypatch):
     fixed_factual(monkeypatch)
-    explainer = make_explainer(predictor=Told(), denoise=False)
+    explainer = make_explainer(predictor=Told(), order="drawn", denoise=False)
     explainer.explain(ring_and_tail(), target=0)
     ((adjacency, classes),) = explainer.predictor_.asked
     # The empty set, four single edges and six pairs of them.
@@ -218,7 +219,7 @@ def test_the_predictor_is_conditioned_on_the_target_for_every_removal_set(monkey
 
 
 def test_a_class_never_seen_in_training_is_sought_without_conditioning():
-    explainer = make_explainer(predictor=Told(), denoise=False)
+    explainer = make_explainer(predictor=Told(), order="drawn", denoise=False)
     assert explainer.classes_.tolist() == [1, 1, 0]
     answer = explainer.explain(ring_and_tail(), target=2)
     assert [classes for _, classes in explainer.predictor_.asked] == [None]
@@ -246,7 +247,7 @@ def test_the_edges_that_may_go_are_those_of_the_factual_subgraph(monkeypatch):
 
 def test_each_removal_set_is_scored_on_the_graph_without_it(monkeypatch):
     fixed_factual(monkeypatch)
-    explainer = make_explainer(predictor=Told(), denoise=False)
+    explainer = make_explainer(predictor=Told(), order="drawn", denoise=False)
     graph = ring_and_tail()
     explainer.explain(graph)
     scored = {
@@ -548,6 +549,31 @@ def test_small_candidates_come_first_unless_sizes_are_drawn(one_hot):
     assert sizes == sorted(sizes)
     assert [len(choice) for choice in tried["drawn"]] != sizes
     assert set(tried["drawn"]) == set(tried["smallest"])
+
+
+def test_the_search_ends_when_nothing_larger_can_score_higher():
+    whole = make_explainer(iterations=10**6).explain(ring_and_tail())
+    early = make_explainer(iterations=10**6, stop_early=True).explain(ring_and_tail())
+    assert whole.trace.stopped_by == "exhausted"
+    assert early.trace.stopped_by == "best_possible"
+    assert early.best == dataclasses.replace(whole.best, found_at=early.best.found_at)
+    assert early.trace.proposals < whole.trace.proposals / 10
+    # A ranking that likes large edits has no such end.
+    greedy = make_explainer(iterations=10**6, stop_early=True)
+    greedy.ranking = lambda fidelity, size: fidelity * size
+    assert greedy.explain(ring_and_tail()).trace.stopped_by == "exhausted"
+    assert greedy.explain(ring_and_tail()).best.size == 4
+
+
+def test_removal_sets_are_scored_only_when_single_edits_do_not_suffice(monkeypatch):
+    fixed_factual(monkeypatch)
+    for target, sets in ((0, [1]), (2, [1, 11])):
+        likely = {(0, 2): 0.9, (1, 3): 0.9}
+        settings = {"predictor": Told(likely), "threshold": 0.5, "stop_early": True}
+        explainer = make_explainer(denoise=False, one_hot=False, max_nodes=4, **settings)
+        answer = explainer.explain(ring_and_tail(), target=target)
+        assert answer.best.size == target or answer.best.size == 1
+        assert [len(adjacency) for adjacency, _ in explainer.predictor_.asked] == sets
 
 
 def test_candidates_the_constraints_refuse_are_not_drawn():

@@ -6,7 +6,7 @@ import pytest
 
 from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError, UnknownNameError
-from edgeflip.presets import PROFILES, OracleSettings, load_preset, read_preset
+from edgeflip.presets import PROFILES, ExpectedResult, OracleSettings, load_preset, read_preset
 
 FILES = [
     (profile, file.name.removesuffix(".toml"))
@@ -91,6 +91,29 @@ def test_a_few_published_results_are_as_printed() -> None:
     assert expected.methods["dr-cfgnn"].ecan == 0.92
 
 
+def test_the_appendix_and_the_dropped_edges_are_as_printed() -> None:
+    dropped = []
+    for name in BA_SETS:
+        expected = load_preset(name, "paper").expected
+        assert expected is not None
+        assert set(expected.by_class) == {"dr-cfgnn -DeN +OH", "dr-cfgnn +DeN +OH"}
+        dropped += [expected.methods[f"dr-cfgnn +DeN {hot}OH"].dropped_edges for hot in "-+"]
+        assert expected.methods["dr-cfgnn -DeN +OH"].dropped_edges is None
+    assert dropped == [3.55, 3.55, 2.28, 2.28, 6.69, 6.69, 4.98, 4.98]
+    expected = load_preset("ba_4motifs", "paper").expected
+    assert expected is not None
+    assert set(expected.by_class["dr-cfgnn -DeN +OH"]) == {0, 1, 2, 3}
+    clique = expected.by_class["dr-cfgnn +DeN +OH"][3]
+    assert clique == ExpectedResult(
+        validity=0.743, fidelity=0.85, size=3.23, minimality=0.21, motif_proximity=0.91
+    )
+    two = load_preset("ba_2motifs", "paper").expected
+    assert two is not None
+    assert two.by_class["dr-cfgnn -DeN +OH"][0] == ExpectedResult(
+        validity=0.860, fidelity=0.96, size=1.45, minimality=1.0, motif_proximity=0.80
+    )
+
+
 def test_random_may_add_more_where_cliques_are_wanted() -> None:
     limits = {name: load_preset(name, "paper").method("random") for name in BA_SETS}
     assert [limits[name]["max_added"] for name in BA_SETS] == [2, 2, 5, 5]
@@ -144,6 +167,9 @@ def test_an_unknown_profile_suggests_the_nearest() -> None:
         ("[expected]\nrandom = { valid = 1.0 }", r"\[expected\] \"random\".*unknown key 'valid'"),
         ("[expected]\nrandom = 1.0", "to be tables, got 1.0 for 'random'"),
         ("[expected]\noracle_accuracy = 'high'", "oracle_accuracy"),
+        ("[expected]\nby_class = 1.0", "to be tables, got 1.0"),
+        ("[expected.by_class.random]\none = { size = 1.0 }", "numbers of classes, got 'one'"),
+        ("[expected.by_class.random]\n1 = { sizes = 1.0 }", "unknown key 'sizes'"),
         ("epochs = 3", "tables only .*'epochs'"),
         ("[oracle", "expected TOML in a.toml"),
     ],

@@ -9,12 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -39,9 +36,13 @@ from edgeflip.seeding import check_seed, seeded
 from edgeflip.settings import read_settings
 from edgeflip.storage import read_artifact, write_artifact
 from edgeflip.threads import one_thread
+from edgeflip.versions import package_version
 
 ConfigT = TypeVar("ConfigT")
 
+
+# Ends after which there is time to look for needless edits.
+_COMPLETE = ("exhausted", "best_possible", "out_of_calls")
 
 _LIMITS = {
     "timeout": "the time was up; allow more with Budget(seconds=…)",
@@ -233,12 +234,26 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             oracle: The model it was fitted on.
             ranking: The ranking it had, unless that was the default: policies are not saved.
         """
-        config, tensors = read_artifact(Path(folder), kind="explainer")
-        if config["method"] != cls.name:
+        config, _ = read_artifact(Path(folder), kind="explainer")
+        cls._check_method(config, folder)
+        settings = read_settings(cls.config_type, config["config"], where=f"the saved '{cls.name}'")
+        explainer = cls(settings, ranking=ranking)
+        if config["ranking"] != _ranking_name(explainer.ranking):
             raise ConfigError(
-                f"expected a saved '{cls.name}', got '{config['method']}' in {folder}; "
-                "use load_explainer to read any."
+                f"expected the ranking that the explainer in {folder} had, {config['ranking']}, got "
+                f"{_ranking_name(explainer.ranking)}; pass load(..., ranking=...)."
             )
+        return explainer.restore(folder, oracle)
+
+    def restore(self, folder: str | Path, oracle: Oracle) -> Self:
+        """Take over what a saved explainer learnt, with the settings of this one.
+
+        Args:
+            folder: Where `save` wrote an explainer whose `fit_settings` are the same.
+            oracle: The model it was fitted on.
+        """
+        config, tensors = read_artifact(Path(folder), kind="explainer")
+        self._check_method(config, folder)
         if config["num_classes"] != oracle.num_classes:
             raise ConfigError(
                 f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
@@ -249,18 +264,25 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"expected the oracle that the explainer in {folder} was fitted on, got another "
                 "(its weights differ); fit the explainer again."
             )
-        settings = read_settings(cls.config_type, config["config"], where=f"the saved '{cls.name}'")
-        explainer = cls(settings, ranking=ranking)
-        if config["ranking"] != _ranking_name(explainer.ranking):
+        self._forget()
+        self._load_state(tensors)
+        self.oracle_ = oracle
+        self.seed_ = config["seed"]
+        self.num_features_ = config["num_features"]
+        return self
+
+    def fit_settings(self) -> dict[str, Any]:
+        """The settings that `fit` hangs on; explainers that agree in them can share what was learnt."""
+        settings: dict[str, Any] = asdict(self.config)  # type: ignore[call-overload]
+        return settings
+
+    @classmethod
+    def _check_method(cls, config: Mapping[str, Any], folder: str | Path) -> None:
+        if config["method"] != cls.name:
             raise ConfigError(
-                f"expected the ranking that the explainer in {folder} had, {config['ranking']}, got "
-                f"{_ranking_name(explainer.ranking)}; pass load(..., ranking=...)."
+                f"expected a saved '{cls.name}', got '{config['method']}' in {folder}; "
+                "use load_explainer to read any."
             )
-        explainer._load_state(tensors)
-        explainer.oracle_ = oracle
-        explainer.seed_ = config["seed"]
-        explainer.num_features_ = config["num_features"]
-        return explainer
 
     # The hooks of a method.
 
@@ -302,8 +324,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         stopped_by: StopReason = "exhausted"
         try:
             search.run(check_proposals(self._propose(problem), self.name))
-            if search.is_finished:
-                stopped_by = "first_flip"
+            stopped_by = "first_flip" if search.is_finished else problem.ended_by
         except BudgetExhausted as error:
             stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
             message = error.advice
@@ -312,7 +333,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         except KeyboardInterrupt:
             stopped_by, interrupted = "interrupted", True
         try:
-            if self._wants_minimal() and stopped_by in ("exhausted", "out_of_calls"):
+            if self._wants_minimal() and stopped_by in _COMPLETE:
                 with suppress(BudgetExhausted):
                     search.offer_subsets(self.ranking, most=keep)
             found, flips = search.counterfactuals(
@@ -328,7 +349,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         if found:
             status: Any = "found"
         else:
-            status = "exhausted" if stopped_by == "first_flip" else stopped_by
+            status = "exhausted" if stopped_by in ("first_flip", "best_possible") else stopped_by
         trace = Trace(
             status=status,
             stopped_by=stopped_by,
@@ -364,7 +385,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             oracle=_fingerprint(oracle),
             constraints=problem.constraints.to_dict(),
             budget=asdict(budget),
-            versions={name: _version(name) for name in ("edgeflip", "torch", "torch_geometric")},
+            versions={
+                name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")
+            },
         )
 
     def _read_label(self, graph: Data, clock: StageClock) -> tuple[Tensor, int]:
@@ -454,13 +477,3 @@ def _check_widths(graphs: Sequence[Data]) -> None:
 
 def _width(graph: Data) -> int | None:
     return int(graph.x[0].numel()) if isinstance(graph.x, Tensor) and graph.x.size(0) else None
-
-
-@cache
-def _version(package: str) -> str:
-    if package == "torch":
-        return str(torch.__version__)
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"

@@ -17,7 +17,13 @@ from edgeflip.graphs import PairSpace, fingerprint
 from edgeflip.storage import checksum, read_json, write_json
 
 StopReason: TypeAlias = Literal[
-    "first_flip", "exhausted", "timeout", "out_of_calls", "interrupted", "not_applicable"
+    "first_flip",
+    "best_possible",
+    "exhausted",
+    "timeout",
+    "out_of_calls",
+    "interrupted",
+    "not_applicable",
 ]
 Status: TypeAlias = Literal[
     "found", "exhausted", "timeout", "out_of_calls", "interrupted", "not_applicable"

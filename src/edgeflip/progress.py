@@ -8,11 +8,12 @@ from typing import Any
 from tqdm import tqdm
 
 
-def progress_bar(description: str, *, total: int, unit: str, shown: bool) -> Any:
+def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: int = 0) -> Any:
     """A tqdm bar; in a log it writes a line every ten seconds instead of ten a second."""
     lively = sys.stderr.isatty()
     return tqdm(
         total=total,
+        initial=done,
         desc=description,
         unit=unit,
         disable=not shown,

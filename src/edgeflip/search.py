@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from edgeflip.constraints import AllowedEdits, Constraints
 from edgeflip.edits import EdgeFill, EditSet, apply_edits
 from edgeflip.errors import BudgetExhausted, EdgeflipError
-from edgeflip.explanation import Counterfactual, FactualSubgraph, Stage
+from edgeflip.explanation import Counterfactual, FactualSubgraph, Stage, StopReason
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import MeteredOracle, checked_proba
 from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
@@ -82,6 +82,7 @@ class Problem:
         clock: Time and oracle calls per stage.
         factual: Set by methods that find a factual subgraph, to be kept with the answer.
         message: What to tell people when nothing is found.
+        ended_by: Why the method ended, when it ends of its own accord.
         notes: Figures a method wants kept with the answer, such as how many edges it left out.
     """
 
@@ -98,6 +99,7 @@ class Problem:
     factual: FactualSubgraph | None = field(default=None)
     notes: dict[str, Any] = field(default_factory=dict)
     message: str = ""
+    ended_by: StopReason = "exhausted"
 
     @property
     def graph(self) -> Data:
@@ -339,19 +341,26 @@ def _proper_subsets(row: Tensor) -> Tensor:
 def _without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
     """The first entries of an order, without those that contain another flip."""
     known = candidate_keys(toggles).sort().values
-    kept = []
-    for place in order[:_EXAMINED].tolist():
-        row = toggles[place]
-        size = int((row != PAD).sum())
+    order = order[:_EXAMINED]
+    rows = toggles[order].sort(dim=1, descending=True).values
+    sizes = (rows != PAD).sum(dim=1)
+    wordy = torch.zeros(len(order), dtype=torch.bool)
+    for size in sizes.unique().tolist():
         if 2 <= size <= _SUBSET_EDITS:
-            keys = candidate_keys(_proper_subsets(row))
+            places = (sizes == size).nonzero().flatten()
+            keys = _subset_keys(rows[places, :size])
             found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
-            if bool(found.any()):
-                continue
-        kept.append(place)
-        if len(kept) >= most:
-            break
-    return torch.tensor(kept, dtype=torch.long)
+            wordy[places] = found.any(dim=1)
+    return order[~wordy][:most]
+
+
+def _subset_keys(rows: Tensor) -> Tensor:
+    """Keys of all non-empty proper subsets of candidates of one size [rows, 2^size - 2]."""
+    single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
+    keys = torch.zeros(len(rows), 1, dtype=torch.long)
+    for column in single.unbind(dim=1):
+        keys = torch.cat([keys, keys ^ column[:, None]], dim=1)
+    return keys[:, 1:-1].contiguous()
 
 
 def _with_first(order: Tensor, keep: int) -> Tensor:

@@ -90,15 +90,41 @@ def _read_expected(table: Mapping[str, Any], *, where: str) -> Expected:
             f"expected the oracle_accuracy under [expected] in {where} to be a number such as "
             f"0.98, got {accuracy!r}; correct it."
         )
-    results = {}
-    for method, row in table.items():
-        if method == "oracle_accuracy":
-            continue
+    place = f"{where} [expected]"
+    methods = {key: row for key, row in table.items() if key not in ("oracle_accuracy", "by_class")}
+    by_class = {}
+    for method, rows in _tables(table.get("by_class", {}), where=place).items():
+        inside = f'{where} [expected.by_class."{method}"]'
+        by_class[method] = {_class(key, inside): row for key, row in _results(rows, inside).items()}
+    return Expected(oracle_accuracy=accuracy, methods=_results(methods, place), by_class=by_class)
+
+
+def _results(table: Mapping[str, Any], where: str) -> dict[str, ExpectedResult]:
+    rows = _tables(table, where=where)
+    return {
+        name: read_settings(ExpectedResult, row, where=f'{where} "{name}"')
+        for name, row in rows.items()
+    }
+
+
+def _tables(table: Any, *, where: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise ConfigError(
+            f"expected results under {where} to be tables, got {table!r}; write them as one."
+        )
+    for name, row in table.items():
         if not isinstance(row, dict):
             raise ConfigError(
-                f"expected results under [expected] in {where} to be tables, got {row!r} for "
-                f"'{method}'; write \"{method}\" = {{ validity = ... }}."
+                f"expected results under {where} to be tables, got {row!r} for '{name}'; write "
+                f'"{name}" = {{ validity = ... }}.'
             )
-        place = f'{where} [expected] "{method}"'
-        results[method] = read_settings(ExpectedResult, row, where=place)
-    return Expected(oracle_accuracy=accuracy, methods=results)
+    return table
+
+
+def _class(key: str, where: str) -> int:
+    if not key.isdecimal():
+        raise ConfigError(
+            f"expected results under {where} by the numbers of classes, got '{key}'; write 0, 1, "
+            "and so on."
+        )
+    return int(key)

@@ -71,6 +71,7 @@ class ExpectedResult:
         training_seconds: of the explainer, on the authors' machine.
         seconds: mean per graph, there too.
         factual_seconds: mean per graph of finding the factual subgraph, not part of `seconds`.
+        dropped_edges: mean number of edges that denoising took from a graph.
     """
 
     __pydantic_config__ = STRICT
@@ -85,14 +86,22 @@ class ExpectedResult:
     training_seconds: float | None = None
     seconds: float | None = None
     factual_seconds: float | None = None
+    dropped_edges: float | None = None
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The published results on a dataset: the oracle's test accuracy, then methods as printed."""
+    """The published results on a dataset.
+
+    Attributes:
+        oracle_accuracy: the oracle's, on the test graphs.
+        methods: by method, named as printed.
+        by_class: by method and target class, where every graph was asked for one class.
+    """
 
     oracle_accuracy: float | None = None
     methods: Mapping[str, ExpectedResult] = field(default_factory=dict)
+    by_class: Mapping[str, Mapping[int, ExpectedResult]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

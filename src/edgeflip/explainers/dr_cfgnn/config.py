@@ -30,6 +30,8 @@ class DRCFGNNConfig:
         max_candidates: At most this many candidate additions per removal set, the most likely ones.
         order: `"smallest"` tries candidates with fewer edits first, and within a size as drawn;
             `"drawn"` draws sizes from p(x) throughout, as published.
+        stop_early: Whether the search ends when no larger candidate can score higher than the best
+            found; only in the order `"smallest"`, and for rankings that rise with fidelity.
         iterations: At most this many candidates are tried (T_max).
         max_removal_sets: At most this many removal sets are scored by the link predictor.
         require_faithful: Whether no edge is removed when the factual subgraph alone is predicted
@@ -54,6 +56,7 @@ class DRCFGNNConfig:
     threshold: float = 0.5
     max_candidates: int = 40
     order: Literal["smallest", "drawn"] = "smallest"
+    stop_early: bool = True
     iterations: int = 20_000
     max_removal_sets: int = 500
     require_faithful: bool = False

@@ -7,9 +7,12 @@ in `edgeflip.search`.
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache, partial
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -33,15 +36,18 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
 from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, removal_sets, shapes_of
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import FactualExplainer, make_factual
-from edgeflip.graphs import PairSpace
+from edgeflip.graphs import Edge, PairSpace
 from edgeflip.metering import Budget
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
-from edgeflip.ranking import RankingPolicy
-from edgeflip.search import Problem
+from edgeflip.ranking import SCORE_DECIMALS, RankingPolicy
+from edgeflip.search import Outcome, Problem
 from edgeflip.threads import one_thread
 
 _FIRST_BLOCK, _LARGEST_BLOCK = 128, 2048
+
+Level: TypeAlias = Callable[[], list[list[Shape]]]
+"""Makes the shapes per target when they are needed."""
 
 
 class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
@@ -92,6 +98,13 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         return self.config.minimal
 
     # Learning.
+
+    def fit_settings(self) -> dict[str, Any]:
+        """The settings of the link predictor and its training, and the size that is left to data."""
+        chosen = ("one_hot", "max_nodes", "predictor", "training")
+        settings = {key: value for key, value in asdict(self.config).items() if key in chosen}
+        known = {"required_edges": self.required_edges, "forbidden_pairs": self.forbidden_pairs}
+        return {**settings, **{key: repr(value) for key, value in known.items()}}
 
     def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
         usable = [graph for graph in graphs if PairSpace.of(graph).edge_ids.numel() > 2]
@@ -148,23 +161,40 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         stopped: Any = _STOPPED[int(tensors["stopped"])]
         self.report_ = LinkTrainingReport(auc, free, int(epochs), int(skipped), stopped)
 
+    @torch.no_grad()
+    def edge_probabilities(self, graph: Data, edges: Iterable[Edge] = ()) -> Tensor:
+        """How likely every pair is an edge, without a class [n, n].
+
+        Args:
+            graph: Any graph with the features of those learnt from.
+            edges: Edges of the graph that are rated as if they were missing, each by itself.
+        """
+        self._check_fitted()
+        space = PairSpace.of(graph)
+        x, base = node_features(graph), _plain_adjacency(space)
+        chosen = torch.tensor(sorted(edges), dtype=torch.long).view(-1, 2)
+        stack = base.repeat(len(chosen) + 1, 1, 1)
+        row, (u, v) = torch.arange(1, len(chosen) + 1), chosen.unbind(dim=1)
+        stack[row, u, v] = stack[row, v, u] = 0.0
+        rated = self.predictor_.probabilities(x, stack)
+        result = rated[0].clone()
+        result[u, v] = result[v, u] = rated[row, u, v]
+        return result
+
     # Algorithm 1, line by line.
 
-    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
+    def _propose(self, problem: Problem) -> Generator[ProposalBlock, Outcome | None, None]:
         with problem.clock.stage("denoise"):
             dropped = self._denoise(problem) if self.config.denoise else _nothing()  # lines 2-4
         with problem.clock.stage("deconstruct"):
             removable = self._deconstruct(problem, dropped)  # line 5
-        with problem.clock.stage("reconstruct"):
-            most = min(
-                self.config.remove.max, problem.allowed.max_removed, problem.allowed.max_edits
-            )
-            sets = removal_sets(removable, most, self.config.max_removal_sets, problem.rng)
-            pools = [self._reconstruct(problem, sets, target) for target in self._targets(problem)]
+        allowed = problem.allowed
+        most = min(self.config.remove.max, allowed.max_removed, allowed.max_edits)
+        sets = removal_sets(removable, most, self.config.max_removal_sets, problem.rng)
         problem.message = (
             "all choices among the factual subgraph's edges and likely additions were tried"
         )
-        yield from self._candidates(problem, pools)
+        yield from self._candidates(problem, sets)  # lines 6-20
 
     def _denoise(self, problem: Problem) -> Tensor:
         """Lines 2 to 4: ids of the least likely edges, whose loss does not change the label."""
@@ -232,8 +262,12 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         known: list[int | None] = [c for c in classes if float(self.classes_[c]) > 0]
         return known or [None]
 
-    def _reconstruct(self, problem: Problem, sets: Tensor, target: int | None) -> Pools:
-        """Lines 9 to 13: for every removal set, the missing edges with a probability above tau."""
+    def _reconstruct(self, problem: Problem, sets: Tensor, target: int | None) -> Tensor:
+        """Lines 9 to 13: for every removal set, the missing edges with a probability above tau.
+
+        Returns:
+            Pair ids, most likely first, padded with -1 [sets, candidates].
+        """
         space = problem.space
         stack = _plain_adjacency(space).repeat(len(sets), 1, 1)
         places, values = edited_cells(space, sets)
@@ -257,51 +291,116 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             additions = allowed[place].masked_fill(score < 0, PAD)
         key = "additions" if target is None else f"additions_to_{target}"
         problem.notes[key] = int((additions[0] >= 0).sum())
-        return Pools(sets, additions)
+        return additions
 
-    def _candidates(self, problem: Problem, pools: list[Pools]) -> Iterator[ProposalBlock]:
+    def _candidates(
+        self, problem: Problem, sets: Tensor
+    ) -> Generator[ProposalBlock, Outcome | None, None]:
         """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
-        config, allowed = self.config, problem.allowed
-        shapes = [
-            [
-                shape
-                for shape in shapes_of(pool, config.remove, config.add, problem.rng)
-                if shape.k <= allowed.max_added and shape.r + shape.k <= allowed.max_edits
-            ]
-            for pool in pools
-        ]
-        left, block = config.iterations, _FIRST_BLOCK
-        for rows in self._drawn(shapes, problem.rng):
-            for part in rows[:left].split(block):
-                yield ProposalBlock(part)
-            left -= len(rows)
-            block = _LARGEST_BLOCK
-            untried = left < 0 or any(shape.left for part in shapes for shape in part)
-            if left <= 0 and untried:
-                raise BudgetExhausted(
-                    "all iterations are used up.",
-                    reason="out_of_calls",
-                    advice=f"all {config.iterations:,} iterations (T_max) were used up; allow more "
-                    "with the setting `iterations`",
-                )
-            if left <= 0:
+        left, block, best = self.config.iterations, _FIRST_BLOCK, -math.inf
+        levels = self._levels(problem, sets)
+        for size, make in levels:
+            if best >= self._highest_score(problem, size):
+                problem.ended_by = "best_possible"
                 return
+            shapes = make()
+            for rows in _in_turn(shapes, problem.rng):
+                for part in rows[:left].split(block):
+                    outcome = yield ProposalBlock(part)
+                    best = max(best, self._best_score(problem, part, outcome))
+                left -= len(rows)
+                block = _LARGEST_BLOCK
+                if left <= 0:
+                    if (
+                        left < 0
+                        or _any_left(shapes)
+                        or any(_any_left(rest()) for _, rest in levels)
+                    ):
+                        raise self._used_up()
+                    return
 
-    def _drawn(self, shapes: list[list[Shape]], rng: random.Random) -> Iterator[Tensor]:
-        """Blocks of candidates from all pools in turn, small ones first if so set."""
-        sizes: list[int | None] = [None]
-        if self.config.order == "smallest":
-            sizes = [*sorted({shape.r + shape.k for part in shapes for shape in part})]
-        for size in sizes:
-            chosen = [[s for s in part if size in (None, s.r + s.k)] for part in shapes]
-            streams = [draw_blocks(part, _LARGEST_BLOCK, rng) for part in chosen]
-            while streams:
-                for stream in list(streams):
-                    rows = next(stream, None)
-                    if rows is None:
-                        streams.remove(stream)
-                    else:
-                        yield rows
+    def _used_up(self) -> BudgetExhausted:
+        return BudgetExhausted(
+            "all iterations are used up.",
+            reason="out_of_calls",
+            advice=f"all {self.config.iterations:,} iterations (T_max) were used up; allow more with "
+            "the setting `iterations`",
+        )
+
+    def _levels(self, problem: Problem, sets: Tensor) -> Iterator[tuple[int, Level]]:
+        """The shapes to draw from, all at once or size by size; with each, the least size.
+
+        Single edits need no removal set to be scored but the empty one, and they often suffice.
+        """
+        targets = self._targets(problem)
+
+        @cache
+        def all_shapes() -> list[list[Shape]]:
+            return [self._shapes(problem, sets, target) for target in targets]
+
+        def single_edits() -> list[list[Shape]]:
+            few = sets[(sets >= 0).sum(dim=1) <= 1]
+            shapes = [self._shapes(problem, few, target, scored=1) for target in targets]
+            return _of_size(shapes, 1)
+
+        if self.config.order == "drawn":
+            yield 1, all_shapes
+            return
+        yield 1, single_edits
+        for size in range(2, self.config.remove.max + self.config.add.max + 1):
+            yield size, partial(lambda size: _of_size(all_shapes(), size), size)
+
+    def _shapes(
+        self, problem: Problem, sets: Tensor, target: int | None, *, scored: int | None = None
+    ) -> list[Shape]:
+        """What can be drawn for a target, after lines 9 to 13 for the first so many removal sets."""
+        config, allowed = self.config, problem.allowed
+        with problem.clock.stage("reconstruct"):
+            additions = self._reconstruct(problem, sets[:scored], target)
+        missing = len(sets) - len(additions)
+        additions = functional.pad(additions, (0, 0, 0, missing), value=PAD)
+        return [
+            shape
+            for shape in shapes_of(Pools(sets, additions), config.remove, config.add, problem.rng)
+            if shape.k <= allowed.max_added and shape.size <= allowed.max_edits
+        ]
+
+    def _best_score(self, problem: Problem, rows: Tensor, outcome: Outcome | None) -> float:
+        if outcome is None or not bool(outcome.flipped.any()):
+            return -math.inf
+        proba = outcome.proba[outcome.flipped]
+        fidelity = problem.proba[problem.label] - proba[:, problem.label]
+        sizes = (rows[outcome.flipped] != PAD).sum(dim=1)
+        return round(float(self.ranking(fidelity, sizes).max()), SCORE_DECIMALS)
+
+    def _highest_score(self, problem: Problem, least: int) -> float:
+        """No candidate of so many edits or more scores higher: the label cannot fall below 0."""
+        config = self.config
+        if not config.stop_early or config.order == "drawn":
+            return math.inf
+        sizes = torch.arange(least, config.remove.max + config.add.max + 1)
+        fidelity = problem.proba[problem.label].expand(len(sizes))
+        return float(self.ranking(fidelity, sizes).max())
+
+
+def _of_size(shapes: list[list[Shape]], size: int) -> list[list[Shape]]:
+    return [[shape for shape in part if shape.size == size] for part in shapes]
+
+
+def _any_left(shapes: list[list[Shape]]) -> bool:
+    return any(shape.left for part in shapes for shape in part)
+
+
+def _in_turn(level: list[list[Shape]], rng: random.Random) -> Iterator[Tensor]:
+    """Blocks of candidates from all pools in turn."""
+    streams = [draw_blocks(part, _LARGEST_BLOCK, rng) for part in level]
+    while streams:
+        for stream in list(streams):
+            rows = next(stream, None)
+            if rows is None:
+                streams.remove(stream)
+            else:
+                yield rows
 
 
 _STOPPED = ("finished", "early", "interrupted")

@@ -19,6 +19,9 @@ from edgeflip.combinatorics import COUNT_LIMIT, RandomOrder, unrank
 from edgeflip.errors import ConfigError
 from edgeflip.settings import STRICT
 
+# Orders of up to so many choices are stored; longer ones are computed as they are needed.
+_STORED = 4096
+
 
 @dataclass(frozen=True)
 class SizeConfig:
@@ -80,7 +83,7 @@ class Shape:
     def __init__(
         self, pools: Pools, rows: Tensor, r: int, k: int, weight: float, rng: random.Random
     ) -> None:
-        self.r, self.k, self.weight = r, k, weight
+        self.r, self.k, self.size, self.weight = r, k, r + k, weight
         self._candidates = int((pools.additions[rows[0]] >= 0).sum())
         self._ways = math.comb(self._candidates, k)
         self.total = len(rows) * self._ways
@@ -110,9 +113,13 @@ class Shape:
         return torch.cat([self._pools.removals[sets, : self.r], added], dim=1)
 
     def _next_ranks(self, count: int) -> Tensor:
-        if self._order is None:
+        if self.total <= _STORED and not self._ready.numel():
+            generator = torch.Generator().manual_seed(self._rng.getrandbits(63))
+            self._ready = torch.randperm(self.total, generator=generator)
+        elif self._order is None:
             self._order = RandomOrder(self.total, self._rng).blocks(first=256, largest=4096)
         while self._ready.numel() < count:
+            assert self._order is not None
             self._ready = torch.cat([self._ready, next(self._order)])
         ranks, self._ready = self._ready[:count], self._ready[count:]
         return ranks

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from edgeflip import __version__
 from edgeflip.base import SearchInterrupted
+from edgeflip.cli.bench import bench
+from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, command, print_json, stdout
 from edgeflip.constraints import Constraints
 from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
 from edgeflip.demo import run_demo
@@ -28,14 +27,11 @@ from edgeflip.registry import explainer_class, list_explainers, make_explainer
 from edgeflip.seeding import check_seed
 from edgeflip.storage import write_json
 from edgeflip.training import (
-    TrainingInterrupted,
     TrainingReport,
     load_oracle,
     oracle_for,
     train_and_save,
 )
-
-NOTHING_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(
     help="Which few edges would have to come or go for a graph's prediction to change class?\n\n"
@@ -45,50 +41,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def _command(function: Command) -> Command:
-    """Register a command whose errors are one sentence on stderr and an exit code for scripts."""
-
-    @wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> None:
-        try:
-            function(*args, **kwargs)
-            sys.stdout.flush()
-        except EdgeflipError as error:
-            _note(f"error: {error}")
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt as interruption:
-            _note(_interruption_message(interruption))
-            raise typer.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if not isinstance(error, BrokenPipeError):
-                _note(
-                    f"error: expected to write the output, got '{error.strerror}'; check where it goes."
-                )
-                raise typer.Exit(BAD_INPUT) from None
-            # The reader of our output has gone; there is nobody left to tell.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-
-    app.command()(guarded)
-    return function
-
-
-DataDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-dir", help="Folder of dataset files; by default the variable EDGEFLIP_DATA."
-    ),
-]
 Profile = Annotated[str, typer.Option(help="Preset profile: paper, cpu or smoke.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 Dataset = Annotated[str, typer.Argument(help="Name of a dataset; see 'edgeflip datasets'.")]
 
 
-@_command
+@command(app)
 def datasets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List every dataset, its size and classes, and whether it is at hand.
 
@@ -96,7 +55,7 @@ def datasets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """
     entries = list_datasets(data_dir)
     if as_json:
-        _print_json([asdict(entry) for entry in entries])
+        print_json([asdict(entry) for entry in entries])
         return
     table = Table(Column("dataset", no_wrap=True), "graphs", "split", "classes", "at hand")
     for entry in entries:
@@ -104,10 +63,10 @@ def datasets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         at_hand = {"file": "yes, from file", "generated": "yes, generated"}.get(entry.source, "no")
         names = f"{entry.classes}: {', '.join(entry.class_names)}"
         table.add_row(entry.name, str(entry.graphs), split, names, at_hand)
-    _stdout().print(table)
+    stdout().print(table)
 
 
-@_command
+@command(app)
 def methods(as_json: AsJson = False) -> None:
     """List every explainer by the name that --method takes.
 
@@ -115,16 +74,16 @@ def methods(as_json: AsJson = False) -> None:
     """
     names = list_explainers()
     if as_json:
-        _print_json(names)
+        print_json(names)
         return
     table = Table("method", "what it does")
     for name in names:
         summary = (explainer_class(name).__doc__ or "").strip().splitlines()
         table.add_row(name, summary[0] if summary else "")
-    _stdout().print(table)
+    stdout().print(table)
 
 
-@_command
+@command(app)
 def train(
     dataset: Dataset,
     out: Annotated[
@@ -160,15 +119,15 @@ def train(
         learnt = getattr(fitted, "report_", None)
     if as_json:
         extra = {} if learnt is None else {"explainer": asdict(learnt)}
-        _print_json({**report.to_dict(), "folder": str(folder), **extra})
+        print_json({**report.to_dict(), "folder": str(folder), **extra})
         return
-    _stdout().print(_training_table(report))
-    _stdout().print(f"Oracle in {folder}", soft_wrap=True)
+    stdout().print(_training_table(report))
+    stdout().print(f"Oracle in {folder}", soft_wrap=True)
     if explainer is not None:
-        _stdout().print(f"{explainer.name} in {folder.parent}: {learnt or 'nothing to learn'}")
+        stdout().print(f"{explainer.name} in {folder.parent}: {learnt or 'nothing to learn'}")
 
 
-@_command
+@command(app)
 def explain(
     dataset: Dataset,
     index: Annotated[
@@ -263,7 +222,7 @@ def explain(
         raise typer.Exit(NOTHING_FOUND)
 
 
-@_command
+@command(app)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path(
         "demo_output"
@@ -282,9 +241,9 @@ def demo(
         out, count=graphs, profile=profile, seed=seed, data_dir=data_dir, progress=True
     )
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
         return
-    _stdout().print(_training_table(result.report))
+    stdout().print(_training_table(result.report))
     columns = ("method", "graphs", "validity", "size", "fidelity", "motif proximity", "s/graph")
     table = Table(*columns, title="Counterfactuals")
     table.add_row(
@@ -296,13 +255,16 @@ def demo(
         f"{result.motif_proximity:.2f}",
         f"{result.seconds_per_graph:.4f}",
     )
-    _stdout().print(table)
-    _stdout().print(
+    stdout().print(table)
+    stdout().print(
         f"For example, test graph {result.example_index}: {result.example}", soft_wrap=True
     )
-    _stdout().print(
+    stdout().print(
         f"Files: {result.folder} (oracle/, dr-cfgnn/, answers.jsonl, summary.json)", soft_wrap=True
     )
+
+
+app.add_typer(bench, name="bench")
 
 
 @app.callback(invoke_without_command=True)
@@ -317,33 +279,6 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with `SystemExit`."""
     app(args=None if arguments is None else list(arguments), prog_name="edgeflip")
-
-
-def _interruption_message(interruption: BaseException) -> str:
-    if isinstance(interruption, TrainingInterrupted):
-        return f"interrupted: {interruption}"
-    if isinstance(interruption, SearchInterrupted):
-        return "interrupted: what was found so far is printed above."
-    return "interrupted: what was finished is kept."
-
-
-class _Output(Console):
-    """A console that lets a broken pipe be seen, instead of ending with an exit code of its own."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def _stdout() -> Console:
-    return _Output(highlight=False, width=None if sys.stdout.isatty() else 160)
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _print_json(payload: Any) -> None:
-    print(json.dumps(payload), flush=True)
 
 
 def _default_folder(bundle: DatasetBundle, profile: str, seed: int) -> Path:
@@ -451,9 +386,9 @@ def _show(
     if out is not None:
         write_json(out / f"{bundle.name}-{split}-{place}.json", payload)
     if as_json:
-        _print_json({"dataset": bundle.name, "split": split, "index": place, "answer": payload})
+        print_json({"dataset": bundle.name, "split": split, "index": place, "answer": payload})
         return
-    console = _stdout()
+    console = stdout()
     console.print(f"{bundle.name} {split} graph {place}: {answer}", soft_wrap=True)
     if answer.found:
         table = Table("rank", "added", "removed", "size", "to", "probability", "fidelity", "score")

@@ -1,0 +1,58 @@
+"""The report of a benchmark run: tables in the paper's layout, pictures, and one page with all of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from edgeflip.bench.report import figures
+from edgeflip.bench.report.contents import all_tables
+from edgeflip.bench.report.drawing import require_matplotlib
+from edgeflip.bench.report.page import Report, html_page, markdown_page
+from edgeflip.bench.report.render import csv_table, latex_table
+from edgeflip.bench.report.results import Results, read_results
+from edgeflip.bench.report.summary import Mean, Summary, summarize
+from edgeflip.storage import write_lines
+
+__all__ = ["Mean", "Results", "Summary", "read_results", "summarize", "write_report"]
+
+
+def write_report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """Write the report of a run, complete or not: the same bytes for the same results.
+
+    Args:
+        folder: Where the run was written.
+        out: Where the report goes; none for `report` in the folder of the run.
+
+    Returns:
+        The folder of the report, with `report.md`, `report.html`, `results.csv`, `tables/*.tex` and
+        `figures/*.svg`.
+
+    Raises:
+        ArtifactError: If the folder holds no run, or cannot be written to.
+        ConfigError: If matplotlib is missing.
+    """
+    require_matplotlib()
+    results = read_results(folder)
+    summaries = summarize(results)
+    tables = all_tables(results, summaries)
+    pictures = figures.all_pictures(results, summaries)
+    report = Report(results, tables, pictures)
+    place = Path(folder) / "report" if out is None else Path(out)
+    texts = {f"tables/{table.key}.tex": latex_table(table) for table in tables}
+    texts |= {f"figures/{picture.name}.svg": picture.svg for picture in pictures}
+    texts["results.csv"] = csv_table(tables)
+    texts["report.md"] = markdown_page(report)
+    texts["report.html"] = html_page(report)
+    for name, text in texts.items():
+        write_lines(place / name, text.rstrip("\n").split("\n"))
+    _remove_old_pictures(place / "figures", {picture.name for picture in pictures})
+    return place
+
+
+def _remove_old_pictures(folder: Path, current: set[str]) -> None:
+    """Pictures of an earlier report that this one has no data for."""
+    for name in set(figures.NAMES) - current:
+        with suppress(OSError):
+            (folder / f"{name}.svg").unlink(missing_ok=True)

@@ -1,0 +1,142 @@
+"""Tables of what was run: oracles, how answers ended and why, what was left out, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from edgeflip.bench.report import published as paper
+from edgeflip.bench.report.results import Results, without_paths
+from edgeflip.bench.report.summary import Summary, failures, over_seeds, time_shares
+from edgeflip.bench.report.tables import NOTHING, Cell, Entry, Metric, Table, TableRow, write_number
+
+STATUSES = ("found", "exhausted", "timeout", "out_of_calls", "not_applicable", "error")
+_SHOWN_GRAPHS = 12
+
+
+def fact_tables(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> list[Table]:
+    """What was run: oracles, how answers ended, failures, skipped datasets and time."""
+    return [
+        _oracle_table(results),
+        _status_table(results, summaries),
+        _failure_table(results),
+        _skipped_table(results),
+        _time_table(results),
+    ]
+
+
+def _oracle_table(results: Results) -> Table:
+    rows = []
+    for dataset in results.datasets:
+        oracles = [row for row in results.oracles if row["dataset"] == dataset]
+        graphs = {
+            (row.get("seed"), row.get("graph"))
+            for row in results.graphs
+            if row["dataset"] == dataset
+        }
+        accuracy = over_seeds(row.get("accuracy") for row in oracles)
+        training = over_seeds(row.get("seconds") for row in oracles)
+        printed = paper.published_accuracy(dataset)
+        cells: tuple[Cell, ...] = (
+            ((Entry(Metric("oracle_accuracy", "share"), accuracy.value, accuracy.sd, printed),),),
+            ((Entry(Metric("oracle_seconds", "seconds"), training.value, training.sd),),),
+            _joined(row.get("test_graphs") for row in oracles),
+            str(len(graphs)),
+            _joined(row.get("seed") for row in oracles),
+            _joined(row.get("origin") for row in oracles),
+        )
+        rows.append(TableRow((results.title(dataset),), cells, dataset))
+    return Table(
+        key="oracles",
+        title="Oracles and graphs",
+        note="Test accuracy of the explained models (the paper's in parentheses) and how many "
+        "graphs were explained, every seed counted.",
+        head=("Dataset",),
+        columns=("accuracy", "training s", "test graphs", "explained", "seeds", "data"),
+        rows=tuple(rows),
+        methods=("oracle", "oracle"),
+    )
+
+
+def _joined(values: Iterable[Any]) -> str:
+    texts = dict.fromkeys(str(value) for value in values if value is not None)
+    return ", ".join(texts) or NOTHING
+
+
+def _status_table(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> Table:
+    rows = []
+    for (dataset, method), summary in summaries.items():
+        extra = sum(count for name, count in summary.statuses.items() if name not in STATUSES)
+        counts = [summary.statuses.get(name, 0) for name in STATUSES]
+        cells = tuple(str(count) for count in (summary.graphs, *counts, extra))
+        if summary.graphs:
+            rows.append(TableRow((results.title(dataset), paper.label(method)), cells, dataset))
+    return Table(
+        key="endings",
+        title="How the answers ended",
+        note="Graphs by the status of their answer, every seed counted; all but found are without "
+        "a counterfactual.",
+        head=("Dataset", "Method"),
+        columns=("graphs", *(name.replace("_", " ") for name in STATUSES), "else"),
+        rows=tuple(rows),
+    )
+
+
+def _failure_table(results: Results) -> Table:
+    rows = []
+    for failure in failures(results):
+        places = ", ".join(str(graph) for graph in failure.graphs[:_SHOWN_GRAPHS])
+        more = ", …" if len(failure.graphs) > _SHOWN_GRAPHS else ""
+        cells = (
+            failure.status.replace("_", " "),
+            str(len(failure.graphs)),
+            failure.reason or NOTHING,
+            places + more,
+        )
+        head = (results.title(failure.dataset), paper.label(failure.method))
+        rows.append(TableRow(head, cells, failure.dataset))
+    return Table(
+        key="failures",
+        title="Graphs without a counterfactual",
+        note="They count as not valid. The reason is that of the first graph of the line.",
+        head=("Dataset", "Method"),
+        columns=("status", "graphs", "reason", "which"),
+        rows=tuple(rows),
+    )
+
+
+def _skipped_table(results: Results) -> Table:
+    rows = [
+        TableRow((str(row["dataset"]),), (without_paths(str(row.get("reason") or NOTHING)),))
+        for row in results.skipped
+        if row["dataset"] not in results.datasets
+    ]
+    return Table(
+        key="skipped",
+        title="Datasets left out",
+        note="They were not at hand.",
+        head=("Dataset",),
+        columns=("reason",),
+        rows=tuple(rows),
+    )
+
+
+def _time_table(results: Results) -> Table:
+    names = {
+        "training": "training (oracles and methods)",
+        "explaining": "explaining",
+        "oracle": "oracle, inside evaluation",
+        "other": "everything else: the overhead of the benchmark",
+    }
+    rows = [
+        TableRow((names[name],), (write_number(seconds, "seconds"), f"{share:.1%}"))
+        for name, (seconds, share) in time_shares(results).items()
+    ]
+    return Table(
+        key="overhead",
+        title="Where the time went",
+        note="Wall seconds of all sessions of this run.",
+        head=("Part",),
+        columns=("seconds", "share"),
+        rows=tuple(rows),
+    )

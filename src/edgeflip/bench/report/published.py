@@ -1,0 +1,78 @@
+"""The paper's columns and values, as the presets hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from edgeflip.presets import Expected, ExpectedResult, load_preset
+
+VARIANTS = (
+    "dr-cfgnn -DeN -OH",
+    "dr-cfgnn +DeN -OH",
+    "dr-cfgnn -DeN +OH",
+    "dr-cfgnn +DeN +OH",
+)
+LABELS = {
+    "random": "Random",
+    "gcfexplainer": "GCFExplainer",
+    "cf2": "CF²",
+    "d4explainer": "D4Explainer",
+    "rsgg-ce": "RSGG-CE",
+    "gist": "GIST",
+    **{name: name.replace("dr-cfgnn", "DR-CFGNN") for name in VARIANTS},
+}
+"""The paper's columns in its order, and how it calls them."""
+
+_ALL_VARIANTS = "dr-cfgnn"
+
+
+def columns(measured: Sequence[str]) -> tuple[str, ...]:
+    """The paper's methods in its order, then the other measured ones."""
+    return (*LABELS, *(method for method in measured if method not in LABELS))
+
+
+def label(method: str) -> str:
+    """How a method is called in tables and pictures."""
+    return LABELS.get(method, method)
+
+
+def published(dataset: str, method: str, metric: str) -> float | None:
+    """A printed value; what is printed once for DR-CFGNN stands for each of its variants.
+
+    Example:
+        >>> published("ba_2motifs", "dr-cfgnn -DeN +OH", "ecan")
+        0.92
+        >>> published("a set of my own", "random", "size") is None
+        True
+    """
+    methods = _expected(dataset).methods
+    rows = [methods.get(method)]
+    if method in VARIANTS:
+        rows.append(methods.get(_ALL_VARIANTS))
+    return next((value for row in rows if (value := _value(row, metric)) is not None), None)
+
+
+def published_by_class(dataset: str, method: str, target: int, metric: str) -> float | None:
+    """A printed value of the appendix, where graphs are asked for one class."""
+    return _value(_expected(dataset).by_class.get(method, {}).get(target), metric)
+
+
+def published_classes(dataset: str) -> set[int]:
+    """The classes for which the appendix has values."""
+    return {number for rows in _expected(dataset).by_class.values() for number in rows}
+
+
+def published_accuracy(dataset: str) -> float | None:
+    """The printed test accuracy of the oracle."""
+    return _expected(dataset).oracle_accuracy
+
+
+def _value(row: ExpectedResult | None, metric: str) -> float | None:
+    value: float | None = getattr(row, metric, None)
+    return value
+
+
+@cache
+def _expected(dataset: str) -> Expected:
+    return load_preset(dataset, "paper").expected or Expected()

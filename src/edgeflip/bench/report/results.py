@@ -1,0 +1,164 @@
+"""What a run folder holds: `meta.json` and the lines of `results.jsonl`, by kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeflip.errors import ArtifactError
+
+META_FILE = "meta.json"
+RESULTS_FILE = "results.jsonl"
+
+Row = Mapping[str, Any]
+
+# Two folders or more after a slash (or a drive) at the start of a word.
+_PATH = re.compile(r"(?<![\w./~])(?:~?/|[A-Za-z]:[\\/])(?:[^\s/\\'\":;,]+[\\/])+")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a run, complete or not.
+
+    Attributes:
+        meta: What `meta.json` says.
+        graphs: One row per graph, method and seed.
+        oracles: One row per dataset and seed.
+        fits: One row per dataset, method and seed.
+        plausibility: One row per dataset, method and seed, where measured.
+        skipped: One row per dataset that was not at hand.
+        notes: What had to be left out when reading.
+    """
+
+    meta: Mapping[str, Any]
+    graphs: tuple[Row, ...] = ()
+    oracles: tuple[Row, ...] = ()
+    fits: tuple[Row, ...] = ()
+    plausibility: tuple[Row, ...] = ()
+    skipped: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The spec of the run as a plain table."""
+        return self.meta.get("spec") or {}
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Datasets in the order of the spec, then others in the order measured; no skipped ones."""
+        measured = [row["dataset"] for row in (*self.oracles, *self.fits, *self.graphs)]
+        gone = {row["dataset"] for row in self.skipped} - set(measured)
+        return _distinct(
+            name for name in [*(self.spec.get("datasets") or ()), *measured] if name not in gone
+        )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods with at least one row, in the order of the spec, then in the order measured."""
+        measured = [row["method"] for row in (*self.fits, *self.graphs)]
+        labels = [method.get("label") for method in self.spec.get("methods") or ()]
+        return _distinct([*(label for label in labels if label in measured), *measured])
+
+    def title(self, dataset: str) -> str:
+        """How a dataset is called in tables."""
+        titles = [row["title"] for row in self._oracles(dataset) if row.get("title")]
+        return str(titles[0]) if titles else dataset
+
+    def class_name(self, dataset: str, number: int) -> str:
+        """The number of a class, with its name where it has one."""
+        names = next(
+            (row["class_names"] for row in self._oracles(dataset) if "class_names" in row), ()
+        )
+        known = number < len(names or ()) and str(names[number]) != str(number)
+        return f"{number} ({names[number]})" if known else str(number)
+
+    def has_motif(self, dataset: str) -> bool:
+        """Whether the dataset has motifs, as far as is known."""
+        return all(row.get("has_motif", True) for row in self._oracles(dataset))
+
+    def _oracles(self, dataset: str) -> list[Row]:
+        return [row for row in self.oracles if row["dataset"] == dataset]
+
+
+def read_results(folder: str | os.PathLike[str]) -> Results:
+    """Read the folder of a run.
+
+    Args:
+        folder: Where `edgeflip bench run` wrote.
+
+    Raises:
+        ArtifactError: If it is no such folder, or damaged elsewhere than in its last line.
+    """
+    place = Path(folder)
+    meta = _parse(_text(place / META_FILE))
+    if meta is None:
+        raise ArtifactError(
+            f"expected a table of JSON in {place / META_FILE}, got something else; give the folder "
+            "of a run, or run it again."
+        )
+    lines = [
+        (number, line)
+        for number, line in enumerate(_text(place / RESULTS_FILE).split("\n"), start=1)
+        if line.strip()
+    ]
+    kinds: dict[str, list[Row]] = {}
+    notes = []
+    for number, line in lines:
+        row = _parse(line)
+        if row is not None and "kind" in row:
+            kinds.setdefault(str(row["kind"]), []).append(row)
+        elif number == lines[-1][0]:
+            notes.append(
+                f"The last line of {RESULTS_FILE} (line {number}) is incomplete: left out."
+            )
+        else:
+            raise ArtifactError(
+                f"expected a result as JSON in line {number} of {place / RESULTS_FILE}, got "
+                "something else; the file is damaged, remove that line or run again."
+            )
+    return Results(
+        meta=meta,
+        graphs=tuple(kinds.get("graph", ())),
+        oracles=tuple(kinds.get("oracle", ())),
+        fits=tuple(kinds.get("fit", ())),
+        plausibility=tuple(kinds.get("plausibility", ())),
+        skipped=tuple(kinds.get("skipped", ())),
+        notes=tuple(notes),
+    )
+
+
+def without_paths(text: str) -> str:
+    """A text in which absolute paths are cut to their last part, for reports that travel.
+
+    Example:
+        >>> without_paths("expected /data/sets/ba.pkl, found none")
+        'expected …/ba.pkl, found none'
+    """
+    return _PATH.sub("…/", text)
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _parse(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        raise ArtifactError(
+            f"expected the folder of a benchmark run with {META_FILE} and {RESULTS_FILE}, found no "
+            f"{path.name} in {path.parent}; give the folder that 'edgeflip bench run' wrote."
+        ) from None

@@ -1,0 +1,181 @@
+"""What a benchmark runs: datasets × methods × seeds, read from a TOML file and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.presets import load_preset
+from edgeflip.registry import explainer_class
+from edgeflip.settings import STRICT, read_settings
+from edgeflip.storage import checksum
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """One column of the tables.
+
+    Attributes:
+        name: Name of the explainer.
+        label: Name of the column, which must differ from all others; the explainer's by default. A
+            label of the published tables, such as `"dr-cfgnn -DeN +OH"`, gets its figures beside it.
+        settings: Settings that replace those of the preset.
+        profile: Profile of the preset; the benchmark's by default.
+        learner: Profile that the settings of its learning come from, when they are not those of
+            `profile`: the paper's search with a link predictor that a CPU can train.
+    """
+
+    __pydantic_config__ = STRICT
+
+    name: str
+    label: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    profile: Literal["paper", "cpu", "smoke"] | None = None
+    learner: Literal["paper", "cpu", "smoke"] | None = None
+
+
+@dataclass(frozen=True)
+class BenchSpec:
+    """A benchmark.
+
+    Attributes:
+        title: What it shows, in a line.
+        datasets: Names of datasets.
+        methods: The methods to compare.
+        profile: Profile of the oracles, and of the methods that name none.
+        seeds: Every method is run with each.
+        graphs: At most this many test graphs per dataset; None for all.
+        only_correct: Whether only graphs that the oracle gets right are explained, as published.
+        keep: Counterfactuals kept per graph.
+        seconds: Deadline per graph; None for each method's own.
+        noise: Whether every graph is explained again under noise, for VaN and ECaN.
+        targets: Whether every other class is asked for in turn, for the table by class.
+        plausibility: Whether edits are rated by a link predictor, and edited graphs compared with the
+            training graphs.
+    """
+
+    __pydantic_config__ = STRICT
+
+    title: str
+    datasets: tuple[str, ...]
+    methods: tuple[MethodSpec, ...]
+    profile: Literal["paper", "cpu", "smoke"] = "cpu"
+    seeds: tuple[int, ...] = (0,)
+    graphs: int | None = None
+    only_correct: bool = True
+    keep: int = 20
+    seconds: float | None = None
+    noise: bool = False
+    targets: bool = False
+    plausibility: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run, and name the columns."""
+        for name, values in (
+            ("datasets", self.datasets),
+            ("methods", self.methods),
+            ("seeds", self.seeds),
+        ):
+            if not values:
+                raise ConfigError(f"expected at least one entry in '{name}', got none; add one.")
+        if min(self.seeds) < 0 or self.keep < 1 or (self.graphs is not None and self.graphs < 1):
+            raise ConfigError(
+                "expected seeds of at least 0, and keep and graphs of at least 1, got "
+                f"{list(self.seeds)}, {self.keep} and {self.graphs}."
+            )
+        labels = [method.label or method.name for method in self.methods]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ConfigError(
+                    f"expected every method to have a label of its own, got '{label}' more than once; "
+                    "set label."
+                )
+        for method in self.methods:
+            explainer_class(method.name)
+
+    def label(self, method: MethodSpec) -> str:
+        """The column of a method."""
+        return method.label or method.name
+
+    def overrides(self, method: MethodSpec, dataset: str) -> dict[str, Any]:
+        """Settings of a method on a dataset that replace those of its preset."""
+        if method.learner is None:
+            return dict(method.settings)
+        learnt = load_preset(dataset, method.learner).method(method.name)
+        chosen: dict[str, Any] = {
+            key: value for key, value in learnt.items() if key in ("predictor", "training")
+        }
+        own = load_preset(dataset, method.profile or self.profile).method(method.name)
+        if "denoising" in own and "predictor" in chosen:
+            # Such a predictor scores an edge as if it were missing, which is what it was trained on.
+            chosen["denoising"] = {**own["denoising"], "leave_one_out": True}
+        return {**chosen, **method.settings}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as plain values."""
+        return asdict(self)
+
+    def checksum(self) -> str:
+        """Changes with anything that shapes the results; the title does not."""
+        return checksum({**self.to_dict(), "title": ""})
+
+
+def list_specs() -> dict[str, str]:
+    """Names and titles of the specs that come with the package.
+
+    Example:
+        >>> "smoke" in list_specs()
+        True
+    """
+    folder = files("edgeflip") / "bench" / "specs"
+    found = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda e: e.name
+    )
+    return {
+        entry.name.removesuffix(".toml"): str(tomllib.loads(entry.read_text("utf-8"))["title"])
+        for entry in found
+    }
+
+
+def load_spec(spec: str | Path) -> tuple[str, BenchSpec]:
+    """A spec by the name of one that comes with the package, or by the path of a TOML file.
+
+    Returns:
+        Its name and what it says.
+
+    Raises:
+        ConfigError: Naming the key that is wrong and the keys there are.
+    """
+    path = Path(spec)
+    if str(spec) in list_specs():
+        name = str(spec)
+        content = (files("edgeflip") / "bench" / "specs" / f"{name}.toml").read_bytes()
+    elif path.suffix == ".toml":
+        name = path.stem
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ConfigError(
+                f"expected a spec in {spec}, got '{error.strerror}'; check the path."
+            ) from error
+    else:
+        raise unknown_name("spec", str(spec), list_specs())
+    try:
+        table = tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"expected TOML in the spec '{spec}', got {error}.") from error
+    methods = table.get("methods")
+    if isinstance(methods, list):
+        # One by one, so that an error names the keys of a method.
+        table["methods"] = [
+            read_settings(MethodSpec, entry, where=f"method {place + 1} of the spec '{name}'")
+            if isinstance(entry, dict)
+            else entry
+            for place, entry in enumerate(methods)
+        ]
+    return name, read_settings(BenchSpec, table, where=f"the spec '{name}'")

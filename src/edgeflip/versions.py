@@ -1,0 +1,41 @@
+"""Which code made a result: versions of packages, and a checksum of our own source."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+# What only shows results cannot change them.
+_SHOWING = ("cli", "demo.py", "testing.py", "bench")
+
+
+@cache
+def package_version(package: str) -> str:
+    """The version of an installed package, `"unknown"` if it has none."""
+    if package == "torch":
+        return str(torch.__version__)
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def code_version() -> str:
+    """Our version and a short checksum of the source that decides results.
+
+    Example:
+        >>> code_version() == code_version()
+        True
+    """
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root)
+        if place.parts[0] not in _SHOWING:
+            digest.update(place.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{package_version('edgeflip')}+{digest.hexdigest()[:8]}"

@@ -1,0 +1,477 @@
+"""Benchmarks: what a spec may say, that no result is ever lost, and that failures become rows."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import assert_sentence
+from edgeflip import registry
+from edgeflip.bench import cell as cell_module
+from edgeflip.bench import run as run_module
+from edgeflip.bench.journal import Journal, key_of
+from edgeflip.bench.report import write_report
+from edgeflip.bench.run import BenchInterrupted, run_bench
+from edgeflip.bench.spec import BenchSpec, MethodSpec, list_specs, load_spec
+from edgeflip.cli import main
+from edgeflip.errors import ArtifactError, ConfigError, DatasetError, UnknownNameError
+from edgeflip.explainers.random_search import RandomSearch
+from edgeflip.presets import load_preset
+
+TINY = BenchSpec(
+    title="tiny",
+    profile="smoke",
+    datasets=("ba_2motifs",),
+    graphs=3,
+    methods=(MethodSpec("random"),),
+)
+
+KILLED = """
+title = "to be killed"
+profile = "smoke"
+datasets = ["ba_2motifs"]
+graphs = 8
+noise = true
+targets = true
+plausibility = true
+
+[[methods]]
+name = "random"
+
+[[methods]]
+name = "dr-cfgnn"
+label = "dr-cfgnn +DeN +OH"
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """One place for trained models, so that they are trained once for all tests here."""
+    return tmp_path_factory.mktemp("models")
+
+
+def rows_of(folder, kind="graph"):
+    lines = (folder / "results.jsonl").read_text("utf-8").splitlines()
+    found = [row for row in map(json.loads, lines) if row["kind"] == kind]
+    return sorted(found, key=key_of)
+
+
+def timeless(row):
+    """A row without what a clock said."""
+    kept = {key: value for key, value in row.items() if not key.endswith("seconds")}
+    stages = {name: stage["oracle_calls"] for name, stage in row.get("stages", {}).items()}
+    return {**kept, "stages": stages}
+
+
+# Specs.
+
+
+def test_every_spec_of_the_package_can_be_read():
+    assert {"smoke", "ba", "ba_paper", "table1", "robustness", "by_class", "times"} <= set(
+        list_specs()
+    )
+    for name in list_specs():
+        found, spec = load_spec(name)
+        assert found == name
+        published = load_preset("ba_2motifs", "paper").expected.methods
+        assert {spec.label(method) for method in spec.methods} <= set(published)
+
+
+def write(folder, text, name="mine.toml"):
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+MINE = 'title = "mine"\ndatasets = ["ba_2motifs"]\n[[methods]]\nname = "random"\n'
+
+
+def test_a_spec_of_ones_own_is_a_path(tmp_path):
+    name, spec = load_spec(write(tmp_path, MINE))
+    assert (name, spec.datasets, spec.label(spec.methods[0])) == ("mine", ("ba_2motifs",), "random")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("graph = 3\n" + MINE, ["'graph'", "graphs"]),
+        (MINE + "setings = {}\n", ["'setings'", "settings"]),
+        (MINE + '[[methods]]\nname = "random"\n', ["label", "'random'"]),
+        (MINE.replace('["ba_2motifs"]', "[]"), ["datasets"]),
+        (MINE + 'profile = "gpu"\n', ["'gpu'"]),
+        ("graphs = 0\n" + MINE, ["graphs"]),
+        ("seeds = [-1]\n" + MINE, ["seeds"]),
+        ("title = \n", ["TOML"]),
+        ('title = "t"\ndatasets = ["ba_2motifs"]\nmethods = [3]\n', ["methods"]),
+    ],
+)
+def test_a_spec_that_cannot_be_run_says_which_key_is_wrong(tmp_path, text, words):
+    with pytest.raises(ConfigError) as error:
+        load_spec(write(tmp_path, text))
+    assert_sentence(error, *words)
+
+
+def test_unknown_specs_and_methods_are_named(tmp_path):
+    with pytest.raises(UnknownNameError, match="smoke"):
+        load_spec("smok")
+    with pytest.raises(ConfigError) as error:
+        load_spec(tmp_path / "nowhere.toml")
+    assert_sentence(error, "nowhere.toml")
+    with pytest.raises(UnknownNameError, match="random"):
+        load_spec(write(tmp_path, MINE.replace('"random"', '"rnadom"')))
+
+
+def test_the_papers_search_can_use_a_predictor_that_a_cpu_can_train():
+    _, spec = load_spec("ba_paper")
+    method = next(method for method in spec.methods if method.name == "dr-cfgnn")
+    made = registry.make_explainer(
+        "dr-cfgnn",
+        dataset="ba_3motifs",
+        profile="paper",
+        overrides=spec.overrides(method, "ba_3motifs"),
+    )
+    paper = registry.make_explainer("dr-cfgnn", dataset="ba_3motifs", profile="paper").config
+    cpu = registry.make_explainer("dr-cfgnn", dataset="ba_3motifs", profile="cpu").config
+    assert (made.config.predictor, made.config.training) == (cpu.predictor, cpu.training)
+    assert (made.config.threshold, made.config.factual) == (paper.threshold, "subgraphx")
+    assert made.config.denoising.leave_one_out
+
+
+# The journal.
+
+
+def row(graph):
+    return {"kind": "graph", "dataset": "d", "method": "m", "seed": 0, "graph": graph}
+
+
+@pytest.mark.parametrize("rest", [b'{"kind": "gra', b"\x00\x00\x00", b'{"kind": 1}\n', b"[]\n"])
+def test_a_last_line_cut_off_by_a_crash_is_dropped(tmp_path, rest):
+    path = tmp_path / "results.jsonl"
+    journal = Journal(path)
+    for graph in range(3):
+        journal.append(row(graph))
+    journal.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole + rest)
+    repaired = Journal(path)
+    assert repaired.repaired
+    assert path.read_bytes() == whole
+    repaired.append(row(3))
+    repaired.close()
+    assert [entry["graph"] for entry in Journal(path).rows.values()] == [0, 1, 2, 3]
+
+
+def test_a_broken_line_further_up_is_not_passed_over(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b'{"kind": "gra\n' + json.dumps(row(0)).encode() + b"\n")
+    with pytest.raises(ArtifactError) as error:
+        Journal(path)
+    assert_sentence(error, "line 1")
+
+
+def test_a_row_is_on_the_disk_when_append_returns(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(number))
+    journal = Journal(tmp_path / "results.jsonl")
+    journal.append(row(0))
+    assert len(synced) == 1
+    assert json.loads((tmp_path / "results.jsonl").read_text()) == row(0)
+
+
+# Running.
+
+
+def test_a_run_gives_a_row_per_graph_and_method_and_a_table(tmp_path, models):
+    pq = pytest.importorskip("pyarrow.parquet")
+    report = run_bench(TINY, tmp_path, name="tiny", models=models)
+    rows = rows_of(tmp_path)
+    assert (report.rows, report.measured, report.failures) == (3, 3, 0)
+    assert [(entry["method"], entry["seed"]) for entry in rows] == [("random", 0)] * 3
+    assert all(entry["label"] == entry["truth"] for entry in rows)
+    assert all(entry["found"] and entry["size"] == 1 for entry in rows)
+    assert all(entry["wall_seconds"] > 0 and "oracle" in entry["stages"] for entry in rows)
+    table = pq.read_table(tmp_path / "results.parquet").to_pylist()
+    assert [entry["fidelity"] for entry in table] == [entry["fidelity"] for entry in rows]
+    (oracle,) = rows_of(tmp_path, "oracle")
+    assert oracle["accuracy"] > 0.5
+    assert oracle["graphs"] == 3
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    assert meta["sessions"][0]["explaining"] > 0
+
+
+def test_a_second_run_measures_nothing_again(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    before = (tmp_path / "results.jsonl").read_bytes()
+    assert run_bench(TINY, tmp_path, models=models).measured == 0
+    assert (tmp_path / "results.jsonl").read_bytes() == before
+    with pytest.raises(ConfigError) as error:
+        run_bench(TINY, tmp_path, models=models, resume=False)
+    assert_sentence(error, "--no-resume")
+
+
+def test_missing_rows_are_measured_again_and_are_the_same(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    path = tmp_path / "results.jsonl"
+    before = [timeless(entry) for entry in rows_of(tmp_path)]
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]) + b'{"kind"')
+    told = []
+    report = run_bench(TINY, tmp_path, models=models, tell=told.append)
+    assert report.repaired
+    assert report.measured == 2
+    assert "crash" in told[0]
+    assert [timeless(entry) for entry in rows_of(tmp_path)] == before
+
+
+def test_two_processes_give_the_rows_of_one(tmp_path, models):
+    one, two = tmp_path / "one", tmp_path / "two"
+    spec = BenchSpec(**{**vars(TINY), "graphs": 7, "noise": True, "targets": True})
+    run_bench(spec, one, models=models)
+    run_bench(spec, two, models=models, workers=2)
+    assert [timeless(r) for r in rows_of(one)] == [timeless(r) for r in rows_of(two)]
+
+
+def test_noise_and_targets_are_measured_when_asked_for(tmp_path, models):
+    spec = BenchSpec(**{**vars(TINY), "noise": True, "targets": True})
+    run_bench(spec, tmp_path, models=models)
+    for entry in rows_of(tmp_path):
+        assert entry["noise"]["changes"] == 1
+        assert set(entry["targets"]) == {str(1 - entry["label"])}
+        assert entry["targets"][str(1 - entry["label"])]["found"]
+
+
+def test_a_folder_of_another_spec_or_version_is_refused(tmp_path, models, monkeypatch):
+    run_bench(TINY, tmp_path, name="tiny", models=models)
+    with pytest.raises(ConfigError) as error:
+        run_bench(BenchSpec(**{**vars(TINY), "keep": 3}), tmp_path, models=models)
+    assert_sentence(error, "'tiny'")
+    renamed = BenchSpec(**{**vars(TINY), "title": "another title changes nothing"})
+    assert run_bench(renamed, tmp_path, models=models).measured == 0
+    monkeypatch.setattr(run_module, "code_version", lambda: "0.0.1+other")
+    with pytest.raises(ConfigError) as error:
+        run_bench(TINY, tmp_path, models=models)
+    assert_sentence(error, "0.0.1+other")
+
+
+def test_results_without_their_description_are_refused(tmp_path):
+    (tmp_path / "results.jsonl").write_text("")
+    with pytest.raises(ArtifactError) as error:
+        run_bench(TINY, tmp_path)
+    assert_sentence(error, "meta.json")
+
+
+def test_a_folder_in_use_is_refused(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    program = (
+        "import sys, time\nfrom filelock import FileLock\n"
+        f"lock = FileLock({str(tmp_path / '.lock')!r})\nlock.acquire()\nprint('held', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ConfigError) as error:
+            run_bench(TINY, tmp_path, models=models)
+        assert_sentence(error, "another benchmark")
+        holder.kill()
+    assert run_bench(TINY, tmp_path, models=models).measured == 0
+
+
+def test_a_dataset_that_is_not_at_hand_is_skipped_and_the_rest_runs(tmp_path, models, monkeypatch):
+    real = cell_module.load_dataset
+
+    def without(name, folder=None):
+        if name == "ba_3motifs":
+            raise DatasetError("expected ba_3motifs.npz, got no such file; put it there.")
+        return real(name, folder)
+
+    monkeypatch.setattr(cell_module, "load_dataset", without)
+    told = []
+    spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_3motifs", "ba_2motifs")})
+    report = run_bench(spec, tmp_path, models=models, tell=told.append)
+    assert report.rows == 3
+    assert "put it there" in report.skipped["ba_3motifs"]
+    assert "ba_3motifs" in told[0]
+    assert "put it there" in (write_report(tmp_path) / "report.md").read_text()
+
+
+class Moody(RandomSearch):
+    """Fails on the first graph, is slow on the second."""
+
+    name = "moody"
+    seen = 0
+
+    def _propose(self, problem):
+        Moody.seen += 1
+        if Moody.seen == 1:
+            raise ZeroDivisionError("of no\nuse")
+        if Moody.seen == 2:
+            while True:
+                time.sleep(0.01)
+        yield from super()._propose(problem)
+
+
+class Unlearned(RandomSearch):
+    """Cannot be fitted."""
+
+    name = "unlearned"
+    learns = True
+
+    def _fit(self, graphs, oracle):
+        raise ConfigError("expected easier graphs, got these; try others.")
+
+
+@pytest.fixture
+def odd_methods(monkeypatch):
+    for kind in (Moody, Unlearned):
+        monkeypatch.setitem(registry.EXPLAINERS, kind.name, f"{__name__}:{kind.__name__}")
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+
+
+def test_failures_and_endless_searches_become_rows(tmp_path, models, odd_methods, monkeypatch):
+    monkeypatch.setattr(Moody, "seen", 0)
+    monkeypatch.setattr(cell_module, "_GRACE", 0.2)
+    spec = BenchSpec(**{**vars(TINY), "methods": (MethodSpec("moody"),), "seconds": 0.2})
+    report = run_bench(spec, tmp_path, models=models)
+    first, second, third = rows_of(tmp_path)
+    assert report.failures == 2
+    assert first["status"] == "error"
+    assert first["error"] == "ZeroDivisionError: of no use"
+    assert second["status"] == "timeout"
+    assert "deadline" in second["error"]
+    assert third["found"]
+    assert run_bench(spec, tmp_path, models=models).measured == 0
+
+
+def test_a_method_that_cannot_be_fitted_has_failed_on_every_graph(tmp_path, models, odd_methods):
+    methods = (MethodSpec("unlearned"), MethodSpec("random"))
+    spec = BenchSpec(**{**vars(TINY), "methods": methods})
+    report = run_bench(spec, tmp_path, models=models)
+    assert (report.rows, report.failures) == (6, 3)
+    failed = [entry for entry in rows_of(tmp_path) if entry["method"] == "unlearned"]
+    assert all("easier graphs" in entry["error"] for entry in failed)
+    assert "easier graphs" in (write_report(tmp_path) / "report.md").read_text()
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, models, monkeypatch):
+    real, seen = cell_module.Cell.graph_row, []
+
+    def interrupted(cell, place):
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        seen.append(place)
+        return real(cell, place)
+
+    monkeypatch.setattr(cell_module.Cell, "graph_row", interrupted)
+    with pytest.raises(BenchInterrupted, match="same command"):
+        run_bench(TINY, tmp_path, models=models)
+    assert len(rows_of(tmp_path)) == 1
+    monkeypatch.undo()
+    assert run_bench(TINY, tmp_path, models=models).measured == 2
+
+
+def test_what_was_learnt_is_shared_by_variants_that_differ_in_the_search_only(tmp_path, models):
+    methods = tuple(
+        MethodSpec("dr-cfgnn", label, {"denoise": denoise})
+        for label, denoise in (("with", True), ("without", False))
+    )
+    spec = BenchSpec(**{**vars(TINY), "graphs": 1, "methods": methods})
+    home = tmp_path / "models"
+    run_bench(spec, tmp_path / "run", models=home)
+    assert len(list(home.glob("dr-cfgnn-*"))) == 1
+    one, other = rows_of(tmp_path / "run", "fit")
+    assert one["seconds"] == other["seconds"] > 0
+    assert "denoised_edges" in rows_of(tmp_path / "run")[0]["notes"]
+
+
+# A process that is killed.
+
+
+def start(spec, folder, models):
+    command = [sys.executable, "-m", "edgeflip", "bench", "run", str(spec)]
+    command += ["--out", str(folder), "--models", str(models)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def lines_in(path):
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def kill_at_some_point(spec, folder, models, *, rng, rows):
+    """Kill a run a random while after it has written some rows; whether it was still running."""
+    process = start(spec, folder, models)
+    results = folder / "results.jsonl"
+    goal = lines_in(results) + rows
+    deadline = time.monotonic() + 120
+    while process.poll() is None and lines_in(results) < goal and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(rng.random() * 0.3)
+    running = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return running
+
+
+def test_killed_again_and_again_a_run_ends_with_the_table_of_an_undisturbed_one(tmp_path):
+    spec = write(tmp_path, KILLED)
+    rng = random.Random(0)
+    models, disturbed, calm = tmp_path / "models", tmp_path / "disturbed", tmp_path / "calm"
+    kills = 0
+    # Before anything is written, while models are trained, and between graphs.
+    for rows in (0, 1, 2, 3, 1, 4):
+        kills += kill_at_some_point(spec, disturbed, models, rng=rng, rows=rows)
+    assert kills >= 5
+    assert 0 < len(rows_of(disturbed)) < 16
+    end = start(spec, disturbed, models)
+    assert end.wait(timeout=300) == 0, end.stderr.read()
+    end.communicate()
+    _, wanted = load_spec(spec)
+    run_bench(wanted, calm, models=models, name="mine")
+    for kind in ("graph", "oracle", "fit", "plausibility"):
+        one, other = (list(map(timeless, rows_of(folder, kind))) for folder in (disturbed, calm))
+        assert one == other
+        assert one
+    tables = [
+        [
+            line
+            for line in (write_report(folder) / "results.csv").read_text().splitlines()
+            if "seconds" not in line
+        ]
+        for folder in (disturbed, calm)
+    ]
+    assert tables[0] == tables[1]
+    assert len(tables[0]) > 20
+
+
+# The command line.
+
+
+def test_the_command_line_runs_resumes_and_reports(tmp_path, models, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.toml").write_text(
+        'title = "tiny"\nprofile = "smoke"\ndatasets = ["ba_2motifs"]\ngraphs = 2\n'
+        '[[methods]]\nname = "random"\n'
+    )
+    command = ["bench", "run", "tiny.toml", "--out", "run", "--models", str(models)]
+    for words in ("2 of them new", "0 of them new"):
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert end.value.code in (0, None)
+        assert words in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        main(["bench", "report", "run"])
+    assert end.value.code in (0, None)
+    assert (tmp_path / "run" / "report" / "report.html").exists()
+    with pytest.raises(SystemExit) as end:
+        main(["bench", "run", "tiny.toml", "--out", "run", "--no-resume"])
+    assert end.value.code == 2
+    assert "--no-resume" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["bench", "specs"])
+    assert "smoke" in capsys.readouterr().out
