@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from edgeflip import __version__
+
 # What only shows results cannot change them.
 _SHOWING = ("cli", "demo.py", "testing.py", "bench")
 
@@ -16,6 +18,8 @@ _SHOWING = ("cli", "demo.py", "testing.py", "bench")
 @cache
 def package_version(package: str) -> str:
     """The version of an installed package, `"unknown"` if it has none."""
+    if package == "edgeflip":
+        return __version__
     if package == "torch":
         return str(torch.__version__)
     try:

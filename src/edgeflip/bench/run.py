@@ -149,10 +149,19 @@ class _Session:
 
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
-        grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
         with _crew(self.workers, self.spec, self.models, self.data_dir) as crew:
-            self._drain(crew, self._missing_oracles(grounds))
-            self._drain(crew, self._missing_fits(grounds))
+            grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
+            for kind, tasks in (
+                ("oracles", self._missing_oracles(grounds)),
+                ("methods", self._missing_fits(grounds)),
+            ):
+                with progress_bar(
+                    f"training {kind}",
+                    total=len(tasks),
+                    unit="model",
+                    shown=progress and bool(tasks),
+                ) as bar:
+                    self._drain(crew, tasks, bar=bar)
             todo = list(self._missing_graphs(grounds))
             done = sum(key[0] == "graph" for key in self.journal.rows)
             left = sum(len(task.places) for task in todo)
@@ -161,7 +170,7 @@ class _Session:
             ) as bar:
                 self._drain(crew, todo, bar=bar)
             if self.spec.plausibility:
-                self._drain(crew, self._missing_plausibility(grounds))
+                self._compare_with_training_graphs(grounds)
         rows = self._write_table()
         return RunReport(
             self.folder,
@@ -239,7 +248,7 @@ class _Session:
     def _ground(self, dataset: str, seed: int) -> Ground:
         return _ground(self.spec, self.models, self.data_dir, dataset, seed)
 
-    def _missing_plausibility(self, grounds: Sequence[tuple[str, int]]) -> list[Task]:
+    def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
             for method in self.spec.methods:
                 if self._key("plausibility", Task(dataset, seed, method)) in self.journal:
@@ -249,21 +258,18 @@ class _Session:
                 rows = [row for key, row in sorted(self.journal.rows.items()) if key[:4] == wanted]
                 cell = Cell(self._ground(dataset, seed), method)
                 self.journal.append(cell.plausibility_row(rows))
-        return []
 
     def _key(self, kind: str, task: Task) -> Key:
         assert task.method is not None
         return (kind, task.dataset, self.spec.label(task.method), task.seed, -1)
 
-    def _drain(self, crew: _Crew, tasks: Sequence[Task], *, bar: Any = None) -> None:
+    def _drain(self, crew: _Crew, tasks: Sequence[Task], *, bar: Any) -> None:
         for rows, clock, seconds, waited in crew.work(tasks):
             for row in rows:
                 self.journal.append(row)
-                if row["kind"] == "graph":
-                    self.measured += 1
-                    if bar is not None:
-                        bar.set_postfix_str(f"{row['dataset']} {row['method']}", refresh=False)
-                        bar.update()
+                self.measured += row["kind"] == "graph"
+                bar.set_postfix_str(f"{row['dataset']} {row.get('method', '')}", refresh=False)
+                bar.update()
             for name, value in asdict(clock).items():
                 setattr(self.clock, name, getattr(self.clock, name) + value)
             self._busy += seconds
