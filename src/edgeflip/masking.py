@@ -148,7 +148,7 @@ class MaskedOracle:
         if self.masking == "split" and hasattr(self._inner, "predict_edits"):
             toggles = removals(self.space, masks)
             return cast(EditOracle, self._inner).predict_edits(self.space, toggles)
-        if isinstance(self._inner, ModelOracle) and self._inner._call.batched:
+        if isinstance(self._inner, ModelOracle) and self._inner.takes_batches:
             return _zeroed_batch(self._inner, self.space, masks)
         graphs = [masked_graph(self.space, mask, masking=self.masking) for mask in masks]
         return checked_proba(self._inner, graphs)
@@ -225,11 +225,10 @@ def masked_graph(space: PairSpace, mask: Tensor, *, masking: Masking = "split") 
 def _zeroed_batch(oracle: ModelOracle, space: PairSpace, masks: Tensor) -> Tensor:
     """Answers of a model on one block-diagonal batch of graphs with masked features [masks, C]."""
     no_edits = torch.empty(len(masks), 0, dtype=torch.long)
-    batch = assemble(space, no_edits, device=oracle._device)
+    batch = assemble(space, no_edits, device=oracle.device)
     mask = _over_rows(masks.flatten().to(batch.x.device), batch.x)
     batch.x = torch.where(mask, batch.x, torch.zeros_like(batch.x))
-    with oracle.frozen(), torch.no_grad():
-        return oracle._proba(oracle._guarded(lambda: oracle._call.on_batch(batch)), len(masks))
+    return oracle.predict_batch(batch, len(masks))
 
 
 def _over_rows(mask: Tensor, rows: Tensor) -> Tensor:
@@ -260,7 +259,7 @@ class _SharedGCN:
         self._model = model
         self._masking = masking
         with oracle.frozen(), torch.no_grad():
-            self._projected: Tensor = oracle._guarded(lambda: model.project(x.to(oracle._device)))
+            self._projected: Tensor = model.project(x.to(oracle.device))
         matrix = base_adjacency(space).to(self._projected)
         if masking == "split":
             self._matrix = matrix.fill_diagonal_(0.0)
@@ -274,9 +273,7 @@ class _SharedGCN:
 
     def proba(self, masks: Tensor) -> Tensor:
         """Class probabilities [masks, C]."""
-        oracle = self._oracle
-        with oracle.frozen(), torch.no_grad():
-            return oracle._proba(oracle._guarded(lambda: self._logits(masks)), len(masks))
+        return self._oracle.predict_with(lambda: self._logits(masks), len(masks))
 
     def _logits(self, masks: Tensor) -> Tensor:
         keep = masks.t().to(self._projected)[:, :, None]

@@ -121,7 +121,7 @@ class ModelOracle:
         self.call = call
         self._call: ModelCall = bind_call(model, call)
         self._num_classes = num_classes if num_classes is not None else _length(self.class_names)
-        self._device = torch.device(device) if device is not None else _device_of(model)
+        self.device: torch.device = torch.device(device) if device is not None else _device_of(model)
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()
@@ -203,7 +203,7 @@ class ModelOracle:
         data = Batch(x=x, edge_index=edge_index, edge_weight=edge_weight, batch=batch)
         data._num_graphs = int(batch.max()) + 1 if batch.numel() else 0
         with self.frozen():
-            output = self._guarded(lambda: self._call.on_batch(data.to(self._device)))
+            output = self._guarded(lambda: self._call.on_batch(data.to(self.device)))
         return _two_columns(_as_matrix(output, data._num_graphs), "logits").cpu()
 
     def fingerprint(self) -> str:
@@ -288,7 +288,7 @@ class ModelOracle:
         if self.uses_dense_path(space):
             return self._dense_outputs(space, toggles)
         if self._call.batched:
-            batch = assemble(space, toggles, fill=fill, device=self._device)
+            batch = assemble(space, toggles, fill=fill, device=self.device)
             return self._guarded(lambda: self._call.on_batch(batch))
         block = ProposalBlock(toggles)
         rows = range(len(block))
@@ -305,7 +305,7 @@ class ModelOracle:
         projected, room = self._prepare(space)
         model: Any = self.model
         places, values = edited_cells(space, toggles)
-        places, values = places.to(self._device), values.to(room)
+        places, values = places.to(self.device), values.to(room)
         cells = room.view(-1)
         cells[places] = values
         try:
@@ -319,7 +319,7 @@ class ModelOracle:
         if prepared is None or prepared[0] is not space:
             model: Any = self.model
             x = space.graph.x
-            projected = self._guarded(lambda: model.project(x.to(self._device)))
+            projected = self._guarded(lambda: model.project(x.to(self.device)))
             base = base_adjacency(space).to(projected)
             room = base.repeat(self._chunk(space.graph), 1, 1)
             prepared = (space, projected, room)
@@ -329,7 +329,7 @@ class ModelOracle:
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
             # The model gets copies: one that works in place must not change the caller's graph.
-            copies = [graph.clone().to(self._device) for graph in graphs]
+            copies = [graph.clone().to(self.device) for graph in graphs]
             return self._guarded(lambda: self._call.on_graphs(copies))
         try:
             batch = Batch.from_data_list(graphs)
@@ -339,12 +339,26 @@ class ModelOracle:
                 f"{one_line(error)}"
             ) from error
         return self._guarded(
-            lambda: self._call.on_batch(batch.to(self._device) if self._moves else batch)
+            lambda: self._call.on_batch(batch.to(self.device) if self._moves else batch)
         )
 
     @property
     def _moves(self) -> bool:
-        return self._device.type != "cpu"
+        return self.device.type != "cpu"
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the model is asked about many graphs at once."""
+        return self._call.batched
+
+    def predict_batch(self, batch: Batch, count: int) -> Tensor:
+        """Class probabilities of the graphs of a batch that is on the model's device [count, C]."""
+        return self.predict_with(lambda: self._call.on_batch(batch), count)
+
+    def predict_with(self, call: Callable[[], Any], count: int) -> Tensor:
+        """Class probabilities from a call that uses the model in a way of its own [count, C]."""
+        with self.frozen(), torch.no_grad():
+            return self._proba(self._guarded(call), count)
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
