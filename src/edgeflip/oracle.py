@@ -121,7 +121,9 @@ class ModelOracle:
         self.call = call
         self._call: ModelCall = bind_call(model, call)
         self._num_classes = num_classes if num_classes is not None else _length(self.class_names)
-        self.device: torch.device = torch.device(device) if device is not None else _device_of(model)
+        self.device: torch.device = (
+            torch.device(device) if device is not None else _device_of(model)
+        )
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()

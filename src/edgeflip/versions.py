@@ -12,7 +12,7 @@ import torch
 from edgeflip import __version__
 
 # What only shows results cannot change them.
-_SHOWING = ("cli", "demo.py", "testing.py", "bench")
+_SHOWING = ("cli", "demo.py", "testing", "bench")
 
 
 @cache

@@ -1,43 +1,37 @@
-"""The conformance suite: what every explainer must keep, ours and other people's.
-
-    from edgeflip.testing import check_explainer
-    check_explainer(MyExplainer())
-
-Each check is a function of a `Case` that raises `AssertionError` with a sentence; `check_explainer`
-runs them all and reports every one that failed.
-
-One thing is not checked: that answers do not hang on the order in which Python walks through sets of
-strings (`PYTHONHASHSEED`). It would take two fresh processes, which costs more than all else here.
-"""
+"""The checks: each is a function of a `Case` that raises `AssertionError` with a sentence."""
 
 from __future__ import annotations
 
 import copy
 import json
-import math
-import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.base import CounterfactualExplainer
 from edgeflip.constraints import Constraints
-from edgeflip.edits import EdgeFill, EditSet, check_fill
-from edgeflip.errors import ConfigError, ConstraintError, EdgeflipError, NotFittedError, TargetError
+from edgeflip.edits import EdgeFill, EditSet
+from edgeflip.errors import ConstraintError, EdgeflipError, NotFittedError, TargetError
 from edgeflip.explanation import CounterfactualSet
 from edgeflip.graphs import edge_pairs
 from edgeflip.metering import Budget
-from edgeflip.models import GCNClassifier
-from edgeflip.oracle import ModelOracle, Oracle
+from edgeflip.oracle import Oracle
 from edgeflip.seeding import seeded
+from edgeflip.testing.oracles import AttributeOracle, ConstantOracle, CountingOracle, RotatedOracle
+from edgeflip.testing.states import (
+    changed_keys,
+    disturbed,
+    module_of,
+    moved_since,
+    random_states,
+    same_value,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class Case:
         try:
             return self.explainer.explain(graph, **given)
         finally:
-            self.changed.update(_changed_keys(before, graph))
+            self.changed.update(changed_keys(before, graph))
 
     def answers(self, **options: Any) -> list[CounterfactualSet]:
         """Answers for all graphs, asked anew."""
@@ -91,15 +85,15 @@ class Case:
         """A fit of its own on an oracle that counts, with a look at everything around it."""
         explainer, counter = copy.deepcopy(self.fresh), CountingOracle(self.oracle)
         before = [graph.clone() for graph in self.train]
-        with seeded(11), _disturbed(_module_of(self.oracle)) as model_changes:
-            states = _random_states()
+        with seeded(11), disturbed(module_of(self.oracle)) as model_changes:
+            states = random_states()
             returned = explainer.fit(self.train, counter, seed=5)
             changes = [
                 *model_changes(),
-                *(f"fit moved the random state of {name}" for name in _moved_since(states)),
+                *(f"fit moved the random state of {name}" for name in moved_since(states)),
             ]
         for old, new in zip(before, self.train, strict=True):
-            changes += [f"fit changed the {key} of a graph" for key in _changed_keys(old, new)]
+            changes += [f"fit changed the {key} of a graph" for key in changed_keys(old, new)]
         if returned is not explainer:
             changes.append("fit must return the explainer itself")
         return WatchedFit(explainer, counter, sorted(set(changes)))
@@ -114,147 +108,18 @@ class WatchedFit:
     changes: list[str]
 
 
-def check_explainer(
-    explainer: CounterfactualExplainer[Any],
-    *,
-    oracle: Oracle | None = None,
-    train: Sequence[Data] | None = None,
-    graphs: Sequence[Data] | None = None,
-    budget: Budget | None = None,
-    fill: EdgeFill | None = None,
-    expect_found: bool = True,
-) -> list[str]:
-    """Check that an explainer keeps the contract of `CounterfactualExplainer`.
-
-    The oracle's model and the caller's random state are left as they were; graphs are copied.
-
-    Args:
-        explainer: An explainer with its settings; it is fitted here.
-        oracle: The oracle to use; a small trained-like GCN on four features by default.
-        train: Graphs to fit on; `graphs` when only those are given, else small random graphs.
-        graphs: Graphs to explain; the first of `train` when only those are given, else small random
-            graphs that single additions and single removals flip.
-        budget: The budget of every call; 400 oracle calls by default.
-        fill: The attributes of added edges, for graphs that have some.
-        expect_found: Whether it is a failure to find nothing at all, with or without a target. Pass
-            False only where the method cannot flip any of the graphs.
-
-    Returns:
-        Names of the checks that passed. A check that makes no sense for the oracle, such as the look
-        at a model it does not have, is left out.
-
-    Raises:
-        AssertionError: Naming every check that failed, and why.
-        EdgeflipError: If there are no graphs, they have edge attributes and no fill, or the oracle
-            cannot read them.
-
-    Example:
-        >>> from edgeflip import make_explainer
-        >>> len(check_explainer(make_explainer("random"))) == len(CHECKS)
-        True
-    """
-    oracle = oracle or example_oracle()
-    if graphs is None:
-        graphs = train[:4] if train is not None and len(train) else example_graphs(4, seed=4)
-        train = example_graphs(12, seed=1) if train is None else train
-    train = [graph.clone() for graph in (graphs if train is None else train)]
-    untouched = [graph.clone() for graph in graphs]
-    if not untouched:
-        raise ConfigError("expected graphs to explain, got none; pass some or leave graphs out.")
-    for graph in untouched:
-        check_fill(graph, fill)
-    with seeded(0), _restored(_module_of(oracle)):
-        # An oracle may learn from its first answer how many classes there are.
-        oracle.predict_proba(untouched[:1])
-        fresh = copy.deepcopy(explainer)
-        try:
-            explainer.fit(train, oracle, seed=5)
-        except Exception as error:
-            raise AssertionError(
-                f"'{explainer.name}' breaks the contract: fit raised {_described(error)}"
-            ) from error
-        copies = [graph.clone() for graph in untouched]
-        case = Case(
-            explainer,
-            oracle,
-            train,
-            copies,
-            budget or Budget(oracle_calls=400),
-            fresh,
-            untouched,
-            fill,
-            expect_found,
-        )
-        passed, failures = _run(case)
-    assert not failures, f"'{explainer.name}' breaks the contract: " + "; ".join(failures)
-    return passed
-
-
-def _run(case: Case) -> tuple[list[str], list[str]]:
-    """Names of the checks that passed, and a sentence for each that failed."""
-    passed, failures = [], []
-    for check in CHECKS:
-        name = check.__name__.removeprefix("check_").replace("_", " ")
-        try:
-            check(case)
-        except _DoesNotApply:
-            continue
-        except AssertionError as error:
-            failures.append(f"{name}: {error}")
-        except Exception as error:
-            failures.append(f"{name}: {_described(error)}")
-        else:
-            passed.append(name)
-    return passed, failures
-
-
-def example_graphs(count: int, *, seed: int, num_nodes: int = 9, features: int = 4) -> list[Data]:
-    """Small random connected graphs with a label, made of a tree and a few more edges."""
-    graphs = []
-    rng = random.Random(seed)
-    for _ in range(count):
-        edges = {(rng.randrange(node), node) for node in range(1, num_nodes)}
-        wanted = num_nodes - 1 + rng.randrange(1, 5)
-        while len(edges) < wanted:
-            u, v = sorted(rng.sample(range(num_nodes), 2))
-            edges.add((u, v))
-        both = sorted(edges | {(v, u) for u, v in edges})
-        with seeded(rng.randrange(2**31)):
-            x = 0.9 + 0.2 * torch.rand(num_nodes, features)
-        label = int(len(edges) > num_nodes + 1)
-        graphs.append(
-            Data(x=x, edge_index=torch.tensor(both).t().contiguous(), y=torch.tensor([label]))
-        )
-    return graphs
-
-
-def example_oracle(*, features: int = 4, classes: int = 2) -> ModelOracle:
-    """A small GCN whose prediction hangs on single edges: its decision is centred on the examples."""
-    with seeded(0):
-        model = GCNClassifier(features, classes, layers=(8, 8))
-    graphs = example_graphs(40, seed=7, features=features)
-    oracle = ModelOracle(model, num_classes=classes)
-    with torch.no_grad():
-        logits = torch.cat([model(graph.x, graph.edge_index) for graph in graphs])
-        model.classify.bias.sub_(logits.mean(dim=0))
-    return oracle
-
-
-# The checks.
-
-
 def check_explain_before_fit_is_refused(case: Case) -> None:
     """An explainer that was never fitted says so."""
     unfitted = copy.deepcopy(case.fresh)
     if hasattr(unfitted, "oracle_"):
-        raise _DoesNotApply
+        raise DoesNotApply
     try:
         unfitted.explain(case.graphs[0], fill=case.fill)
     except NotFittedError:
         return
     except Exception as error:
         raise AssertionError(
-            f"explain before fit must raise NotFittedError, got {_described(error)}"
+            f"explain before fit must raise NotFittedError, got {described(error)}"
         ) from error
     raise AssertionError("explain before fit must raise NotFittedError")
 
@@ -262,7 +127,7 @@ def check_explain_before_fit_is_refused(case: Case) -> None:
 def check_something_is_found(case: Case) -> None:
     """At least one graph gets a counterfactual; all else would hold of an empty answer."""
     if not case.expect_found:
-        raise _DoesNotApply
+        raise DoesNotApply
     statuses = sorted({answer.trace.status for answer in case.plain})
     assert any(answer.found for answer in case.plain), (
         f"no counterfactual was found for any of {len(case.plain)} graphs ({', '.join(statuses)}); "
@@ -293,7 +158,7 @@ def check_nodes_and_features_stay(case: Case) -> None:
         for entry in answer.counterfactuals:
             edited = answer.edited_graph(entry)
             assert edited.num_nodes == graph.num_nodes, "the number of nodes changed"
-            assert _same_value(edited.x, graph.x), "node features changed"
+            assert same_value(edited.x, graph.x), "node features changed"
 
 
 def check_edits_are_undirected_and_counted_once(case: Case) -> None:
@@ -318,9 +183,9 @@ def check_same_seed_gives_the_same_answer(case: Case) -> None:
 def check_global_random_state_is_left_alone(case: Case) -> None:
     """The caller's random numbers come out as if explain had not been called."""
     with seeded(11):
-        states = _random_states()
+        states = random_states()
         case.explain(case.graphs[0])
-        moved = _moved_since(states)
+        moved = moved_since(states)
     assert not moved, f"explain moved the global random state of {', '.join(moved)}"
 
 
@@ -331,10 +196,10 @@ def check_fit_leaves_everything_else_alone(case: Case) -> None:
 
 def check_model_is_as_before(case: Case) -> None:
     """Modes, parameters, buffers, gradients and requires_grad survive explain."""
-    model = _module_of(case.oracle)
+    model = module_of(case.oracle)
     if model is None:
-        raise _DoesNotApply
-    with _disturbed(model) as changes:
+        raise DoesNotApply
+    with disturbed(model) as changes:
         for graph in case.graphs[:2]:
             case.explain(graph)
         complaints = changes()
@@ -408,7 +273,7 @@ def check_keep_is_kept(case: Case) -> None:
 
 def check_fill_gives_added_edges_their_attributes(case: Case) -> None:
     """Graphs with edge attributes are explained, and new edges get what fill says."""
-    oracle = _AttributeOracle(case.oracle.num_classes)
+    oracle = AttributeOracle(case.oracle.num_classes)
     value = 2.5
     others = case.fill if isinstance(case.fill, Mapping) else {}
     fill: EdgeFill = {**others, "edge_attr": value}
@@ -485,7 +350,7 @@ def check_target_is_reached_or_refused(case: Case) -> None:
 
 def check_nothing_flips_gives_an_empty_answer(case: Case) -> None:
     """On an oracle that never changes its mind the answer is empty and says why."""
-    stubborn = _ConstantOracle(case.oracle.num_classes)
+    stubborn = ConstantOracle(case.oracle.num_classes)
     explainer = copy.deepcopy(case.fresh).fit(case.train, stubborn, seed=5)
     answer = replace(case, explainer=explainer).explain(case.graphs[0])
     assert not answer.found, "a counterfactual was found where none exists"
@@ -513,7 +378,7 @@ def check_answers_survive_json(case: Case) -> None:
 
 def check_second_fit_forgets_the_first(case: Case) -> None:
     """Fitted again on other graphs and another oracle, it answers like one fitted only there."""
-    other = _RotatedOracle(case.oracle)
+    other = RotatedOracle(case.oracle)
     half = case.train[: max(2, len(case.train) // 2)]
     # The copy shares the oracle, which need not be one that can be copied.
     used = copy.deepcopy(case.explainer, {id(case.oracle): case.oracle}).fit(half, other, seed=6)
@@ -573,118 +438,13 @@ def _timeless(answer: CounterfactualSet) -> dict[str, Any]:
     return payload
 
 
-class _DoesNotApply(Exception):  # noqa: N818 - not an error
+class DoesNotApply(Exception):  # noqa: N818 - not an error
     """Raised by a check that makes no sense for the case."""
 
 
-# Oracles to check with.
-
-
-class _WrappedOracle:
-    """An oracle around another, with whatever else that one offers."""
-
-    def __init__(self, inner: Oracle) -> None:
-        self.inner = inner
-        # On the instance, since a protocol check does not see what __getattr__ would give.
-        for name in ("predict_edits", "soft_logits"):
-            if hasattr(inner, name):
-                setattr(self, name, getattr(self, f"_{name}"))
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything that is not here is the inner oracle's."""
-        if name == "inner" or name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-    @property
-    def num_classes(self) -> int:
-        """Number of classes C."""
-        return self.inner.num_classes
-
-    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
-        """Class probabilities [len(graphs), C]."""
-        return self._seen(torch.as_tensor(self.inner.predict_proba(graphs)))
-
-    def _predict_edits(self, *args: Any, **options: Any) -> Tensor:
-        inner: Any = self.inner
-        return self._seen(inner.predict_edits(*args, **options))
-
-    def _soft_logits(self, *args: Any, **options: Any) -> Tensor:
-        inner: Any = self.inner
-        logits: Tensor = inner.soft_logits(*args, **options)
-        return logits
-
-    def _seen(self, proba: Tensor) -> Tensor:
-        return proba
-
-
-class CountingOracle(_WrappedOracle):
-    """An oracle that counts the graphs it is asked about, whoever asks.
-
-    Attributes:
-        calls: Graphs asked about since it was last set to 0.
-    """
-
-    def __init__(self, inner: Oracle) -> None:
-        super().__init__(inner)
-        self.calls = 0
-
-    def _seen(self, proba: Tensor) -> Tensor:
-        self.calls += len(proba)
-        return proba
-
-
-class _RotatedOracle(_WrappedOracle):
-    """An oracle with every class called by the number of the next."""
-
-    def _seen(self, proba: Tensor) -> Tensor:
-        return proba.roll(1, dims=1)
-
-    def _soft_logits(self, *args: Any, **options: Any) -> Tensor:
-        return super()._soft_logits(*args, **options).roll(1, dims=1)
-
-    def fingerprint(self) -> str:
-        """Another than the inner oracle's."""
-        return "rotated"
-
-
-class _ConstantOracle:
-    """An oracle that says the same of every graph."""
-
-    def __init__(self, num_classes: int) -> None:
-        self.num_classes = num_classes
-
-    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
-        """Class probabilities, the first class always the likeliest [len(graphs), C]."""
-        return self._logits().softmax(dim=0).repeat(len(graphs), 1)
-
-    def soft_logits(
-        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, batch: Tensor
-    ) -> Tensor:
-        """Logits with a gradient of zero [graphs, C]."""
-        return self._logits().repeat(int(batch.max()) + 1, 1) + 0.0 * edge_weight.sum()
-
-    def _logits(self) -> Tensor:
-        return torch.arange(self.num_classes, 0, -1).float()
-
-
-class _AttributeOracle:
-    """An oracle that takes `edge_attr`: one edge more or less is the next class, nearly.
-
-    The sum of the attributes moves the probabilities, but too little to hide a flip.
-    """
-
-    def __init__(self, num_classes: int) -> None:
-        self.num_classes = num_classes
-
-    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
-        """Class probabilities, around a circle [len(graphs), C]."""
-        turns = torch.tensor(
-            [len(edge_pairs(graph)) + 0.05 * float(graph.edge_attr.sum()) for graph in graphs]
-        )
-        classes = torch.arange(self.num_classes)
-        angle = (turns[:, None] - classes) * (2 * math.pi / self.num_classes)
-        return (3 * angle.cos()).softmax(dim=1)
+def described(error: Exception) -> str:
+    """The kind and the words of an error."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _with_attributes(graph: Data) -> Data:
@@ -756,162 +516,3 @@ def _found_first(case: Case) -> list[Data]:
     """The graphs, those with a counterfactual before the others."""
     answers = dict(enumerate(case.plain))
     return [case.graphs[i] for i in sorted(answers, key=lambda i: not answers[i].found)]
-
-
-# What must stay as it is.
-
-
-def _random_states() -> dict[str, Any]:
-    return {
-        "Python": random.getstate(),
-        "NumPy": np.random.get_state(),
-        "torch": torch.random.get_rng_state(),
-    }
-
-
-def _moved_since(states: Mapping[str, Any]) -> list[str]:
-    return [
-        name
-        for name, now in _random_states().items()
-        if not all(
-            bool(np.array_equal(one, two))
-            for one, two in zip(_parts(states[name]), _parts(now), strict=True)
-        )
-    ]
-
-
-def _parts(state: Any) -> tuple[Any, ...]:
-    return state if isinstance(state, tuple) else (state,)
-
-
-def _changed_keys(before: Data, after: Data) -> list[str]:
-    """Names of the attributes that are not the same, bit for bit."""
-    old, new = before.to_dict(), after.to_dict()
-    return sorted(
-        key
-        for key in old.keys() | new.keys()
-        if key not in old or key not in new or not _same_value(old[key], new[key])
-    )
-
-
-def _same_value(one: Any, two: Any) -> bool:
-    if isinstance(one, Tensor) and isinstance(two, Tensor):
-        if one.dtype != two.dtype or one.shape != two.shape:
-            return False
-        # NaN, as in labels that nobody measured, is not equal to itself.
-        return torch.equal(one, two) or torch.equal(_bits(one), _bits(two))
-    if isinstance(one, Tensor) or isinstance(two, Tensor):
-        return False
-    return bool(np.array_equal(one, two)) if isinstance(one, np.ndarray) else bool(one == two)
-
-
-def _bits(value: Tensor) -> Tensor:
-    return value.detach().cpu().contiguous().flatten().view(torch.uint8)
-
-
-def _module_of(oracle: object) -> nn.Module | None:
-    model = getattr(oracle, "model", None)
-    return model if isinstance(model, nn.Module) else None
-
-
-@dataclass(frozen=True)
-class _ModelState:
-    """Everything about a module that an explainer could leave changed."""
-
-    modes: list[bool]
-    values: dict[str, Tensor]
-    flags: dict[str, bool]
-    gradients: dict[str, Tensor | None]
-
-    @classmethod
-    def of(cls, model: nn.Module) -> _ModelState:
-        """The state now, in copies."""
-        parameters = dict(model.named_parameters())
-        values = {**parameters, **dict(model.named_buffers())}
-        return cls(
-            modes=[module.training for module in model.modules()],
-            values={name: value.detach().clone() for name, value in values.items()},
-            flags={name: each.requires_grad for name, each in parameters.items()},
-            gradients={
-                name: None if each.grad is None else each.grad.clone()
-                for name, each in parameters.items()
-            },
-        )
-
-    def changes(self, model: nn.Module) -> list[str]:
-        """What has changed since, in sentences."""
-        now = _ModelState.of(model)
-        found = []
-        if now.modes != self.modes:
-            found.append("the model was left in another mode (training or evaluation)")
-        if now.flags != self.flags:
-            found.append("requires_grad of the model's parameters changed")
-        if now.gradients.keys() == self.gradients.keys():
-            for name, before in self.gradients.items():
-                after = now.gradients[name]
-                if before is None and after is not None:
-                    found.append("gradients were left behind")
-                elif before is not None and not _same_value(before, after):
-                    found.append("gradients that were there before were cleared or changed")
-        same = now.values.keys() == self.values.keys() and all(
-            _same_value(value, now.values[name]) for name, value in self.values.items()
-        )
-        if not same:
-            found.append("the model's weights changed")
-        return sorted(set(found))
-
-    def restore(self, model: nn.Module) -> None:
-        """Put the state back."""
-        for module, mode in zip(model.modules(), self.modes, strict=False):
-            module.training = mode
-        parameters = dict(model.named_parameters())
-        with torch.no_grad():
-            for name, value in {**parameters, **dict(model.named_buffers())}.items():
-                if name in self.values and not _same_value(value, self.values[name]):
-                    value.copy_(self.values[name])
-        for name, parameter in parameters.items():
-            if name in self.flags:
-                parameter.requires_grad_(self.flags[name])
-                parameter.grad = self.gradients[name]
-
-
-@contextmanager
-def _restored(model: nn.Module | None) -> Iterator[None]:
-    """A block after which the model is as before, whatever an explainer did to it."""
-    if model is None:
-        yield
-        return
-    # Parameters that take their shape from the first input have none yet.
-    lazy = any(nn.parameter.is_lazy(each) for each in model.parameters())
-    state = None if lazy else _ModelState.of(model)
-    try:
-        yield
-    finally:
-        if state is not None:
-            state.restore(model)
-
-
-@contextmanager
-def _disturbed(model: nn.Module | None) -> Iterator[Callable[[], list[str]]]:
-    """A block with a model in a state that is easily lost; yields what tells the changes since.
-
-    It trains, but for its last part; every second parameter has a gradient; the first needs none.
-    """
-    if model is None:
-        yield list
-        return
-    with _restored(model):
-        model.train()
-        parts = list(model.modules())
-        if len(parts) > 1:
-            parts[-1].eval()
-        for place, parameter in enumerate(model.parameters()):
-            floating = parameter.is_floating_point()
-            parameter.requires_grad_(place > 0 and floating)
-            parameter.grad = torch.ones_like(parameter) if floating and place % 2 == 0 else None
-        state = _ModelState.of(model)
-        yield lambda: state.changes(model)
-
-
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
