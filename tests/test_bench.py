@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import assert_sentence
-from edgeflip import registry
+from edgeflip import registry, versions
 from edgeflip.bench import cell as cell_module
 from edgeflip.bench import run as run_module
 from edgeflip.bench.journal import Journal, key_of
@@ -107,6 +108,10 @@ def test_a_spec_of_ones_own_is_a_path(tmp_path):
         (MINE + 'profile = "gpu"\n', ["'gpu'"]),
         ("graphs = 0\n" + MINE, ["graphs"]),
         ("seeds = [-1]\n" + MINE, ["seeds"]),
+        ("seeds = [0, 0]\n" + MINE, ["once"]),
+        (MINE.replace('["ba_2motifs"]', '["ba_2motifs", "BA-2Motifs"]'), ["once"]),
+        ("seconds = -1\n" + MINE, ["seconds"]),
+        ("seconds = nan\n" + MINE, ["seconds"]),
         ("title = \n", ["TOML"]),
         ('title = "t"\ndatasets = ["ba_2motifs"]\nmethods = [3]\n', ["methods"]),
     ],
@@ -347,6 +352,71 @@ def test_failures_and_endless_searches_become_rows(tmp_path, models, odd_methods
     assert "deadline" in second["error"]
     assert third["found"]
     assert run_bench(spec, tmp_path, models=models).measured == 0
+
+
+class Fragile(RandomSearch):
+    """Works on the first question about a graph and fails on every second one."""
+
+    name = "fragile"
+    seen = 0
+
+    def _propose(self, problem):
+        Fragile.seen += 1
+        if Fragile.seen % 2 == 0:
+            raise ZeroDivisionError("boom")
+        yield from super()._propose(problem)
+
+
+@pytest.mark.parametrize("asked", ["noise", "targets"])
+def test_what_fails_under_noise_or_for_a_target_counts_against_it(
+    tmp_path, models, monkeypatch, asked
+):
+    monkeypatch.setitem(registry.EXPLAINERS, "fragile", f"{__name__}:Fragile")
+    monkeypatch.setattr(Fragile, "seen", 0)
+    spec = BenchSpec(**{**vars(TINY), "methods": (MethodSpec("fragile"),), asked: True})
+    report = run_bench(spec, tmp_path, models=models)
+    rows = rows_of(tmp_path)
+    assert report.failures == 3
+    assert all(row["found"] and row["minimality"] == 1.0 for row in rows)
+    assert all("boom" in row["error"] for row in rows)
+    text = (write_report(tmp_path) / "report.md").read_text()
+    assert "boom" in text
+    if asked == "noise":
+        # Three answers before, none after: 0 of 3.
+        assert [row["noise"]["same_change"] for row in rows] == [False] * 3
+        lines = (tmp_path / "report" / "results.csv").read_text().splitlines()
+        assert any("van" in line.lower() and ",0.0," in line for line in lines)
+    else:
+        assert all(not entry["found"] for row in rows for entry in row["targets"].values())
+
+
+def test_a_preset_is_part_of_the_version(monkeypatch, tmp_path):
+    root = Path(versions.__file__).parent
+    copied = shutil.copytree(root, tmp_path / "edgeflip", ignore=shutil.ignore_patterns("*.pyc"))
+    seen = []
+    changes = ("", "presets/smoke/ba_2motifs.toml", "bench/cell.py", "cli/bench.py")
+    for change in changes:
+        if change:
+            with (copied / change).open("a") as file:
+                file.write("# changed")
+        monkeypatch.setattr(versions, "__file__", str(copied / "versions.py"))
+        versions.code_version.cache_clear()
+        seen.append(versions.code_version())
+    monkeypatch.undo()
+    versions.code_version.cache_clear()
+    assert len(set(seen[:3])) == 3
+    assert seen[3] == seen[2]
+
+
+def test_a_dataset_that_does_not_exist_leaves_nothing_behind(tmp_path):
+    spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_2motif",)})
+    with pytest.raises(UnknownNameError, match="ba_2motifs"):
+        run_bench(spec, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError) as error:
+        run_bench(TINY, tmp_path / "file")
+    assert_sentence(error, "file")
 
 
 def test_a_method_that_cannot_be_fitted_has_failed_on_every_graph(tmp_path, models, odd_methods):

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import time
 from functools import cache
+from typing import ClassVar
 
 import pytest
 import torch
@@ -565,6 +566,47 @@ def test_the_search_ends_when_nothing_larger_can_score_higher():
     assert greedy.explain(ring_and_tail()).best.size == 4
 
 
+class Additions:
+    """Adding edge X flips a little, X and Y fully, and so do A, B and C together; nothing else does."""
+
+    num_classes = 2
+    chances: ClassVar = {frozenset("X"): 0.49, frozenset("XY"): 0.0, frozenset("ABC"): 0.0}
+    names: ClassVar = {(0, 2): "X", (1, 3): "Y", (0, 4): "A", (1, 5): "B", (2, 6): "C"}
+
+    def predict_proba(self, graphs):
+        chosen = [self.chances.get(self.added(graph), 1.0) for graph in graphs]
+        return torch.tensor([[chance, 1 - chance] for chance in chosen])
+
+    def added(self, graph):
+        return frozenset(self.names[pair] for pair in edge_pairs(graph) & set(self.names))
+
+
+def test_an_early_end_reckons_with_answers_that_are_left_out_later():
+    settings = {
+        "predictor": Told(dict.fromkeys(Additions.names, 0.9)),
+        "oracle": Additions(),
+        "add": SizeConfig(max=3),
+        "one_hot": False,
+        "threshold": 0.5,
+        "minimal": True,
+        "iterations": 10**6,
+    }
+    answers = [
+        make_explainer(stop_early=early, **settings).explain(ring_and_tail())
+        for early in (True, False)
+    ]
+    # X and Y score highest but hold X, which flips alone; A, B and C score higher than X.
+    assert {len(answer.best.edits.added) for answer in answers} == {3}
+
+
+@pytest.mark.parametrize("keep", [1, 5, 20])
+def test_answers_are_minimal_however_few_are_kept_and_whatever_the_order(keep):
+    oracle = MotifEdges()
+    explainer = make_explainer(oracle=oracle, order="drawn", iterations=60, minimal=True)
+    answer = explainer.explain(ring_and_tail(), keep=keep)
+    assert not has_needless_edits(oracle, answer, answer.best)
+
+
 def test_removal_sets_are_scored_only_when_single_edits_do_not_suffice(monkeypatch):
     fixed_factual(monkeypatch)
     for target, sets in ((0, [1]), (2, [1, 11])):
@@ -735,6 +777,30 @@ def test_a_ranking_of_ones_own_must_be_given_again_at_loading(tmp_path, monkeypa
     assert DRCFGNN.load(tmp_path / "kept", example_oracle(), ranking=ranking).ranking == ranking
 
 
+def test_graphs_with_features_are_told_from_graphs_without():
+    fitted = DRCFGNN(CONFIG).fit(train_graphs(), MotifEdges())
+    bare = ring_and_tail()
+    bare.x = None
+    with pytest.raises(GraphError) as error:
+        fitted.explain(bare)
+    assert_sentence(error, "features")
+
+
+class Listing(MotifEdges):
+    """Answers with plain lists."""
+
+    def predict_proba(self, graphs):
+        return super().predict_proba(graphs).tolist()
+
+
+def test_an_oracle_may_answer_with_lists():
+    graphs = train_graphs()
+    for graph in graphs:
+        del graph.y
+    answer = DRCFGNN(CONFIG).fit(graphs, Listing()).explain(ring_and_tail())
+    assert answer.found
+
+
 def test_graphs_of_differing_width_are_refused_at_fitting():
     graphs = [*train_graphs(3), random_graph(8, seed=3, features=5)]
     with pytest.raises(GraphError) as error:
@@ -830,6 +896,7 @@ def test_self_loops_are_no_edges_to_the_predictor():
         {"iterations": 0},
         {"max_removal_sets": 0},
         {"max_candidates": 0},
+        {"max_nodes": 0},
     ],
 )
 def test_settings_that_leave_nothing_to_try_are_refused(wrong):

@@ -152,7 +152,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     def _remember(self, graphs: Sequence[Data], oracle: Oracle, seed: int) -> None:
         self.oracle_ = oracle
         self.seed_ = seed
-        self.num_features_ = _width(graphs[0]) if len(graphs) else None
+        # 0 for graphs without features, None when there were no graphs.
+        self.num_features_ = (_width(graphs[0]) or 0) if len(graphs) else None
 
     def explain(
         self,
@@ -420,7 +421,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             raise ConfigError(f"expected keep as a whole number of at least 1, got {keep!r}.")
         if not isinstance(graph, Data):
             PairSpace.of(graph)
-        width = _width(graph) if isinstance(graph, Data) else None
+        width = (_width(graph) or 0) if isinstance(graph, Data) and graph.num_nodes else None
         if self.num_features_ is not None and width is not None and width != self.num_features_:
             raise GraphError(
                 f"expected {self.num_features_} features per node, as in the graphs of fit, got {width}; "

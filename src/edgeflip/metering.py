@@ -96,7 +96,7 @@ class MeteredOracle:
         if self.out_of() == "timeout" or len(graphs) > self.remaining:
             raise self.exhausted()
         self.calls += len(graphs)
-        return self.oracle.predict_proba(graphs)
+        return checked_proba(self.oracle, graphs)
 
     def predict_edits(
         self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None

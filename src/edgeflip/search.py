@@ -213,16 +213,29 @@ class Search:
     def offer_subsets(self, policy: RankingPolicy, *, most: int) -> None:
         """Ask about all smaller versions of the best flips, so that needless edits can be left out.
 
+        When a flip is left out for a smaller one, others move up; theirs are asked about as well.
+
         Raises:
             BudgetExhausted: When the budget ends here; what was asked is noted.
         """
-        toggles, _, proba = self._distinct_flips()
-        if not len(toggles):
-            return
-        order = best_first(self._scores(policy, toggles, proba), toggles)[:most]
-        rows = [row for row in toggles[order] if 2 <= int((row != PAD).sum()) <= _SUBSET_EDITS]
-        if rows:
-            self.offer(ProposalBlock(torch.cat([_proper_subsets(row) for row in rows])))
+        reduced: set[int] = set()
+        while True:
+            toggles, _, proba = self._distinct_flips()
+            if not len(toggles):
+                return
+            order = best_first(self._scores(policy, toggles, proba), toggles)
+            rows = toggles[without_supersets(order, toggles, most=most)]
+            sizes = (rows != PAD).sum(dim=1)
+            keys = candidate_keys(rows).tolist()
+            fresh = [
+                row
+                for row, size, key in zip(rows, sizes.tolist(), keys, strict=True)
+                if 2 <= size <= _SUBSET_EDITS and key not in reduced
+            ]
+            if not fresh:
+                return
+            reduced.update(keys)
+            self.offer(ProposalBlock(torch.cat([_proper_subsets(row) for row in fresh])))
 
     def _distinct_flips(self) -> tuple[Tensor, Tensor, Tensor]:
         """Flips without repeats, in the order found: pair ids, places and probabilities."""
@@ -267,7 +280,7 @@ class Search:
             toggles, places, proba = self._distinct_flips()
             order = best_first(self._scores(policy, toggles, proba), toggles)
             if minimal:
-                order = _without_supersets(order, toggles, most=keep + 10)
+                order = without_supersets(order, toggles, most=keep + 10)
             wordy_first = minimal and not bool((order == 0).any())
             order = _with_first(order, keep)
         verified = self._verified(policy, toggles, places, order, keep)
@@ -338,8 +351,14 @@ def _proper_subsets(row: Tensor) -> Tensor:
     return _widened(torch.where(chosen, ids, PAD), row.numel())
 
 
-def _without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
-    """The first entries of an order, without those that contain another flip."""
+def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
+    """The first entries of an order, without those that contain another flip.
+
+    Args:
+        order: Places of flips, best first.
+        toggles: All flips [flips, width].
+        most: At most this many.
+    """
     known = candidate_keys(toggles).sort().values
     order = order[:_EXAMINED]
     rows = toggles[order].sort(dim=1, descending=True).values

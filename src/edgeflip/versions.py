@@ -12,7 +12,7 @@ import torch
 from edgeflip import __version__
 
 # What only shows results cannot change them.
-_SHOWING = ("cli", "demo.py", "testing", "bench")
+_SHOWING = ("cli/", "demo.py", "testing/", "bench/report/", "bench/specs/")
 
 
 @cache
@@ -30,7 +30,7 @@ def package_version(package: str) -> str:
 
 @cache
 def code_version() -> str:
-    """Our version and a short checksum of the source that decides results.
+    """Our version and a short checksum of the source and presets that decide results.
 
     Example:
         >>> code_version() == code_version()
@@ -38,8 +38,8 @@ def code_version() -> str:
     """
     root = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        place = path.relative_to(root)
-        if place.parts[0] not in _SHOWING:
-            digest.update(place.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.toml")]):
+        place = path.relative_to(root).as_posix()
+        if not place.startswith(_SHOWING):
+            digest.update(place.encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{package_version('edgeflip')}+{digest.hexdigest()[:8]}"

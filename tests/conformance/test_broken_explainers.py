@@ -12,7 +12,7 @@ from torch_geometric.nn import GIN, GINEConv, global_add_pool
 from edgeflip import Budget, Constraints, EditSet, ModelOracle, ProposalBlock, testing
 from edgeflip.errors import EditError
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
-from edgeflip.testing import CHECKS, check_explainer, example_graphs, example_oracle
+from edgeflip.testing import CHECKS, check_explainer, checks, example_graphs, example_oracle
 
 # Two graphs, one flipped by an addition and one by a removal, are enough to see a break.
 QUICK = {
@@ -271,7 +271,7 @@ class IgnoresRules(RandomSearch):
 
 def run_only(check, monkeypatch):
     """Leave the other checks out, for the sake of time: each finds out on its own what it is for."""
-    monkeypatch.setattr(testing, "CHECKS", (getattr(testing, f"check_{check}"),))
+    monkeypatch.setattr(testing, "CHECKS", (getattr(checks, f"check_{check}"),))
 
 
 @pytest.mark.parametrize(

@@ -269,16 +269,18 @@ class Cell:
         """Explain one test graph and rate the answer; whatever goes wrong becomes part of the row."""
         graph = self.ground.bundle.test[place]
         row = self._empty_row(place)
+        self.explainer  # noqa: B018 - reading it from disk is not part of explaining
         started, cpu_started = time.perf_counter(), time.process_time()
         try:
             answer = self._explained(graph)
         except Exception as error:
             return {**row, **_failure(error), **_times(started, cpu_started)}
         row |= {**_outcome(answer), **_times(started, cpu_started)}
-        try:
-            row |= self._rated(answer, graph)
-        except Exception as error:
-            row |= {"error": f"{type(error).__name__}: {one_line(error)}"}
+        for part in (self._ratings, self._likelihoods, self._under_noise, self._by_target):
+            try:
+                row |= part(answer, graph)
+            except Exception as error:
+                row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
         return row
 
     def failed_row(self, place: int, reason: str) -> Row:
@@ -328,22 +330,24 @@ class Cell:
                 graph, target=target, budget=budget, keep=spec.keep, seed=self.ground.seed
             )
 
-    def _rated(self, answer: CounterfactualSet, graph: Data) -> Row:
-        ground, spec = self.ground, self.ground.spec
-        row = self._quality(answer)
-        row |= {
-            "minimality_of_smallest": answer_minimality_of_smallest(answer, self._oracle),
-        }
-        if spec.plausibility and answer.best is not None:
-            row |= self._likelihoods(answer, graph)
-        if spec.noise and answer.found:
-            noisy = add_noise(graph, Noise.for_dataset(ground.bundle.name), seed=ground.seed)
+    def _ratings(self, answer: CounterfactualSet, graph: Data) -> Row:
+        smallest = answer_minimality_of_smallest(answer, self._oracle)
+        return {**self._quality(answer), "minimality_of_smallest": smallest}
+
+    def _under_noise(self, answer: CounterfactualSet, graph: Data) -> Row:
+        ground = self.ground
+        if not ground.spec.noise or not answer.found:
+            return {}
+        noisy = add_noise(graph, Noise.for_dataset(ground.bundle.name), seed=ground.seed)
+        try:
             outcome = noise_outcome(answer, self._explained(noisy)).to_dict()
-            counts = {key: len(outcome[key]) for key in ("changes", "changes_kept")}
-            row["noise"] = {**outcome, **counts}
-        if spec.targets:
-            row["targets"] = self._by_target(answer.label, graph)
-        return row
+        except Exception as error:
+            # No answer under noise is an answer that did not stay.
+            outcome = noise_outcome(answer, replace(answer, counterfactuals=())).to_dict()
+            outcome["error"] = _reason(error)
+        counts = {key: len(outcome[key]) for key in ("changes", "changes_kept")}
+        problem = {"error": f"under noise, {outcome['error']}"} if "error" in outcome else {}
+        return {"noise": {**outcome, **counts}, **problem}
 
     @cached_property
     def _oracle(self) -> TimedOracle:
@@ -360,15 +364,24 @@ class Cell:
             "motif_proximity": None if motif is None else answer_motif_proximity(answer, motif),
         }
 
-    def _by_target(self, label: int, graph: Data) -> Row:
-        found = {}
+    def _by_target(self, answer: CounterfactualSet, graph: Data) -> Row:
+        if not self.ground.spec.targets:
+            return {}
+        found: Row = {}
+        problems = []
         for target in range(self.ground.bundle.num_classes):
-            if target != label:
+            if target == answer.label:
+                continue
+            try:
                 found[str(target)] = self._quality(self._explained(graph, target))
-        return found
+            except Exception as error:
+                found[str(target)] = {"found": False}
+                problems.append(f"asked for class {target}, {_reason(error)}")
+        return {"targets": found, **({"error": problems[0]} if problems else {})}
 
     def _likelihoods(self, answer: CounterfactualSet, graph: Data) -> Row:
-        assert answer.best is not None
+        if not self.ground.spec.plausibility or answer.best is None:
+            return {}
         edits = answer.best.edits
         referee = self.ground.referee
         with self.ground.clock.of("oracle"):
@@ -428,9 +441,13 @@ def _times(started: float, cpu_started: float) -> Row:
 
 def _failure(error: Exception) -> Row:
     status = "timeout" if isinstance(error, TooSlowError) else "error"
+    return {"status": status, "error": _reason(error)}
+
+
+def _reason(error: Exception) -> str:
     text = one_line(error)
     known = isinstance(error, EdgeflipError | TooSlowError)
-    return {"status": status, "error": text if known else f"{type(error).__name__}: {text}"}
+    return text if known else f"{type(error).__name__}: {text}"
 
 
 def _outcome(answer: CounterfactualSet) -> Row:

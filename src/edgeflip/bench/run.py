@@ -18,7 +18,14 @@ from typing import Any
 from edgeflip.bench.cell import Cell, Clock, Ground, one_thread_each
 from edgeflip.bench.journal import RESULTS, Journal, Key, Row
 from edgeflip.bench.spec import BenchSpec, MethodSpec
-from edgeflip.errors import ArtifactError, ConfigError, DatasetError, EdgeflipError
+from edgeflip.datasets import list_datasets
+from edgeflip.errors import (
+    ArtifactError,
+    ConfigError,
+    DatasetError,
+    EdgeflipError,
+    unknown_name,
+)
 from edgeflip.oracle import one_line
 from edgeflip.progress import progress_bar
 from edgeflip.storage import read_json, write_json
@@ -105,7 +112,10 @@ def run_bench(
     """
     if workers < 1:
         raise ConfigError(f"expected at least one worker, got {workers}.")
+    _check_names(spec)
     place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise ConfigError(f"expected a folder for the results, got the file {place}; give another.")
     place.mkdir(parents=True, exist_ok=True)
     with _locked(place):
         meta = _open_meta(spec, place, name=name, command=command, resume=resume)
@@ -181,6 +191,7 @@ class _Session:
                 row["dataset"]: row["reason"]
                 for row in self.journal.rows.values()
                 if row["kind"] == "skipped"
+                and row["dataset"] not in {entry["dataset"] for entry in rows}
             },
             repaired=self.journal.repaired,
         )
@@ -241,6 +252,7 @@ class _Session:
                     cell = Cell(self._ground(dataset, seed), method)
                     for place in todo:
                         self.journal.append(cell.failed_row(place, reason))
+                        self.measured += 1
                     continue
                 for start in range(0, len(todo), _CHUNK):
                     yield Task(dataset, seed, method, tuple(todo[start : start + _CHUNK]))
@@ -422,6 +434,14 @@ def _crew(workers: int, spec: BenchSpec, models: Path, data_dir: Path | None) ->
 
 
 # The folder.
+
+
+def _check_names(spec: BenchSpec) -> None:
+    """Refuse datasets that do not exist at all, before anything is written."""
+    known = [entry.name for entry in list_datasets()]
+    for dataset in spec.datasets:
+        if dataset.strip().lower().replace("-", "_") not in known:
+            raise unknown_name("dataset", dataset, known)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -87,6 +88,16 @@ class BenchSpec:
             raise ConfigError(
                 "expected seeds of at least 0, and keep and graphs of at least 1, got "
                 f"{list(self.seeds)}, {self.keep} and {self.graphs}."
+            )
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise ConfigError(
+                f"expected seconds above 0, got {self.seconds}; leave it out for none."
+            )
+        names = [name.strip().lower().replace("-", "_") for name in self.datasets]
+        if len(set(self.seeds)) < len(self.seeds) or len(set(names)) < len(names):
+            raise ConfigError(
+                "expected every dataset and seed once, got "
+                f"{list(self.datasets)} and {list(self.seeds)}; leave repeats out."
             )
         labels = [method.label or method.name for method in self.methods]
         for label in labels:

@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from edgeflip.errors import ConfigError
 from edgeflip.explanation import FactualSubgraph
+from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import as_bits, as_masks
 from edgeflip.factual.growth import grow
 from edgeflip.graphs import PairSpace
@@ -44,7 +45,7 @@ class Occlusion:
 
     def __post_init__(self) -> None:
         """Refuse an empty answer."""
-        if self.max_nodes < 1:
+        if not isinstance(self.max_nodes, int) or self.max_nodes < 1:
             raise ConfigError(f"expected max_nodes of at least 1, got {self.max_nodes!r}.")
 
     def explain(self, oracle: Oracle, graph: Data, label: int, *, seed: int = 0) -> FactualSubgraph:
@@ -59,6 +60,7 @@ class Occlusion:
         Raises:
             BudgetExhausted: If the budget of a `MeteredOracle` runs out.
         """
+        check_label(oracle, label)
         space = PairSpace.of(graph)
         by_edges = grow(space, edge_importance(oracle, space, label), self.max_nodes)
         if not self.nodes_too or not space.edge_ids.numel():

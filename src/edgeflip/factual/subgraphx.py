@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from edgeflip.errors import ConfigError
 from edgeflip.explanation import FactualSubgraph
+from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import Topology, as_bits, as_masks, members, subgraph_of
 from edgeflip.factual.growth import grow
 from edgeflip.factual.occlusion import edge_importance
@@ -21,6 +22,7 @@ from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joine
 from edgeflip.graphs import PairSpace
 from edgeflip.masking import MaskedOracle, Masking
 from edgeflip.oracle import Oracle
+from edgeflip.seeding import check_seed
 from edgeflip.settings import STRICT
 
 
@@ -80,8 +82,12 @@ class SubgraphX:
         for setting in fields(self):
             value = getattr(self, setting.name)
             least = 0 if setting.name in ("exploration", "refinements", "tolerance") else 1
-            if not isinstance(value, bool | str | None) and not value >= least:
+            if isinstance(value, bool | str | None):
+                continue
+            if not least <= value < math.inf:
                 raise ConfigError(f"expected {setting.name} of at least {least}, got {value!r}.")
+            if setting.name not in ("exploration", "tolerance") and not isinstance(value, int):
+                raise ConfigError(f"expected {setting.name} as a whole number, got {value!r}.")
 
     @classmethod
     def published(cls, max_nodes: int = 6, **settings: Any) -> Self:
@@ -101,6 +107,8 @@ class SubgraphX:
         Raises:
             BudgetExhausted: If the budget of a `MeteredOracle` runs out.
         """
+        check_label(oracle, label)
+        check_seed(seed)
         space = PairSpace.of(graph)
         topology = Topology.of(space)
         joiners = draw_joiners(

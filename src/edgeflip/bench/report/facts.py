@@ -97,8 +97,11 @@ def _failure_table(results: Results) -> Table:
         rows.append(TableRow(head, cells, failure.dataset))
     return Table(
         key="failures",
-        title="Graphs without a counterfactual",
-        note="They count as not valid. The reason is that of the first graph of the line.",
+        title="Graphs without a counterfactual, and errors while answers were rated",
+        note=(
+            "Without a counterfactual a graph counts as not valid; an error under noise or for a target "
+            "counts there. The reason is that of the first graph of the line."
+        ),
         head=("Dataset", "Method"),
         columns=("status", "graphs", "reason", "which"),
         rows=tuple(rows),

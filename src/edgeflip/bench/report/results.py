@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgeflip.bench.journal import RESULTS, key_of, read_rows
 from edgeflip.errors import ArtifactError
 
 META_FILE = "meta.json"
-RESULTS_FILE = "results.jsonl"
 
 Row = Mapping[str, Any]
 
@@ -101,26 +101,13 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
             f"expected a table of JSON in {place / META_FILE}, got something else; give the folder "
             "of a run, or run it again."
         )
-    lines = [
-        (number, line)
-        for number, line in enumerate(_text(place / RESULTS_FILE).split("\n"), start=1)
-        if line.strip()
-    ]
+    path = place / RESULTS
+    _text(path)
+    rows, cut_off = read_rows(path)
     kinds: dict[str, list[Row]] = {}
-    notes = []
-    for number, line in lines:
-        row = _parse(line)
-        if row is not None and "kind" in row:
-            kinds.setdefault(str(row["kind"]), []).append(row)
-        elif number == lines[-1][0]:
-            notes.append(
-                f"The last line of {RESULTS_FILE} (line {number}) is incomplete: left out."
-            )
-        else:
-            raise ArtifactError(
-                f"expected a result as JSON in line {number} of {place / RESULTS_FILE}, got "
-                "something else; the file is damaged, remove that line or run again."
-            )
+    for row in {key_of(row): row for row in rows}.values():
+        kinds.setdefault(str(row["kind"]), []).append(row)
+    notes = [f"The last line of {RESULTS} is incomplete: left out."] if cut_off else []
     return Results(
         meta=meta,
         graphs=tuple(kinds.get("graph", ())),
@@ -159,6 +146,6 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode(errors="replace")
     except OSError:
         raise ArtifactError(
-            f"expected the folder of a benchmark run with {META_FILE} and {RESULTS_FILE}, found no "
+            f"expected the folder of a benchmark run with {META_FILE} and {RESULTS}, found no "
             f"{path.name} in {path.parent}; give the folder that 'edgeflip bench run' wrote."
         ) from None

@@ -124,11 +124,11 @@ def summarize_methods(results: Results, dataset: str, methods: Sequence[str]) ->
 
 
 def failures(results: Results) -> list[Failure]:
-    """All graphs without a counterfactual, grouped by how and, for errors, why it ended."""
+    """Graphs without a counterfactual, or with an error later on, grouped by how and why it ended."""
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in results.graphs:
-        if not row.get("found"):
-            status = str(row.get("status"))
+        if not row.get("found") or row.get("error"):
+            status = "error" if row.get("found") else str(row.get("status"))
             apart = _reason(row) if status == "error" else str(row.get("stopped_by") or "")
             key = (row["dataset"], row["method"], status, apart)
             groups.setdefault(key, []).append(row)

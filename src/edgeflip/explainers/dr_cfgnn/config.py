@@ -73,6 +73,8 @@ class DRCFGNNConfig:
                 "expected a threshold in 0..1 and at least one edge to remove or add, got "
                 f"{self.threshold}, {self.remove.max} and {self.add.max}."
             )
+        if self.max_nodes is not None and self.max_nodes < 1:
+            raise ConfigError(f"expected max_nodes of at least 1, got {self.max_nodes}.")
         if min(self.max_candidates, self.iterations, self.max_removal_sets) < 1:
             raise ConfigError(
                 "expected max_candidates, iterations and max_removal_sets of at least 1, got "

@@ -37,14 +37,17 @@ from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, rem
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import FactualExplainer, make_factual
 from edgeflip.graphs import Edge, PairSpace
-from edgeflip.metering import Budget
+from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
 from edgeflip.ranking import SCORE_DECIMALS, RankingPolicy
-from edgeflip.search import Outcome, Problem
+from edgeflip.search import Outcome, Problem, without_supersets
 from edgeflip.threads import one_thread
 
 _FIRST_BLOCK, _LARGEST_BLOCK = 128, 2048
+
+# Cells of adjacency matrices made at once.
+_STACK_CELLS = 20_000_000
 
 Level: TypeAlias = Callable[[], list[list[Shape]]]
 """Makes the shapes per target when they are needed."""
@@ -125,7 +128,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             trainer = LinkTrainer(predictor, stack, self.config.training, generator)
             self.report_ = trainer.run(skipped=skipped, progress=self.progress)
         self.predictor_ = predictor
-        self.max_nodes_ = self.config.max_nodes or max(4, round(sum(sizes) / len(sizes) / 2))
+        half = max(4, round(sum(sizes) / len(sizes) / 2))
+        self.max_nodes_ = half if self.config.max_nodes is None else self.config.max_nodes
         self.classes_ = torch.zeros(oracle.num_classes)
         self.classes_[labels] = 1.0
         if self.report_.stopped == "interrupted":
@@ -171,15 +175,28 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         """
         self._check_fitted()
         space = PairSpace.of(graph)
-        x, base = node_features(graph), _plain_adjacency(space)
-        chosen = torch.tensor(sorted(edges), dtype=torch.long).view(-1, 2)
-        stack = base.repeat(len(chosen) + 1, 1, 1)
-        row, (u, v) = torch.arange(1, len(chosen) + 1), chosen.unbind(dim=1)
-        stack[row, u, v] = stack[row, v, u] = 0.0
-        rated = self.predictor_.probabilities(x, stack)
-        result = rated[0].clone()
-        result[u, v] = result[v, u] = rated[row, u, v]
+        base = _plain_adjacency(space)[None]
+        result = self.predictor_.probabilities(node_features(graph), base)[0]
+        ids = space.ids_of(edges)
+        u, v = space.ends(ids)
+        result[u, v] = result[v, u] = self._as_if_missing(space, ids)
         return result
+
+    def _as_if_missing(
+        self, space: PairSpace, edges: Tensor, *, before_each: Callable[[], None] = lambda: None
+    ) -> Tensor:
+        """How likely each edge is in the graph without it [edges]."""
+        x, base = node_features(space.graph), _plain_adjacency(space)
+        likelihoods = [torch.empty(0)]
+        # A few matrices at a time: a thousand edges of a thousand nodes would take gigabytes.
+        for part in edges.split(max(1, _STACK_CELLS // space.num_nodes**2)):
+            u, v = space.ends(part)
+            row = torch.arange(len(part))
+            stack = base.repeat(len(part), 1, 1)
+            stack[row, u, v] = stack[row, v, u] = 0.0
+            rated = self.predictor_.probabilities(x, stack, before_each=before_each)
+            likelihoods.append(rated[row, u, v])
+        return torch.cat(likelihoods)
 
     # Algorithm 1, line by line.
 
@@ -297,17 +314,17 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         self, problem: Problem, sets: Tensor
     ) -> Generator[ProposalBlock, Outcome | None, None]:
         """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
-        left, block, best = self.config.iterations, _FIRST_BLOCK, -math.inf
+        left, block, best = self.config.iterations, _FIRST_BLOCK, _Best(self, problem)
         levels = self._levels(problem, sets)
         for size, make in levels:
-            if best >= self._highest_score(problem, size):
+            if best.score() >= self._highest_score(problem, size):
                 problem.ended_by = "best_possible"
                 return
             shapes = make()
             for rows in _in_turn(shapes, problem.rng):
                 for part in rows[:left].split(block):
                     outcome = yield ProposalBlock(part)
-                    best = max(best, self._best_score(problem, part, outcome))
+                    best.note(part, outcome)
                 left -= len(rows)
                 block = _LARGEST_BLOCK
                 if left <= 0:
@@ -365,14 +382,6 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             if shape.k <= allowed.max_added and shape.size <= allowed.max_edits
         ]
 
-    def _best_score(self, problem: Problem, rows: Tensor, outcome: Outcome | None) -> float:
-        if outcome is None or not bool(outcome.flipped.any()):
-            return -math.inf
-        proba = outcome.proba[outcome.flipped]
-        fidelity = problem.proba[problem.label] - proba[:, problem.label]
-        sizes = (rows[outcome.flipped] != PAD).sum(dim=1)
-        return round(float(self.ranking(fidelity, sizes).max()), SCORE_DECIMALS)
-
     def _highest_score(self, problem: Problem, least: int) -> float:
         """No candidate of so many edits or more scores higher: the label cannot fall below 0."""
         config = self.config
@@ -381,6 +390,36 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         sizes = torch.arange(least, config.remove.max + config.add.max + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
         return float(self.ranking(fidelity, sizes).max())
+
+
+class _Best:
+    """The best score among the flips so far that will stay."""
+
+    def __init__(self, explainer: DRCFGNN, problem: Problem) -> None:
+        self._explainer, self._problem = explainer, problem
+        self._flips: list[Tensor] = []
+        self._scores: list[Tensor] = []
+
+    def note(self, rows: Tensor, outcome: Outcome | None) -> None:
+        """Take in what became of a block."""
+        if outcome is not None and bool(outcome.flipped.any()):
+            problem, flips = self._problem, rows[outcome.flipped]
+            proba = outcome.proba[outcome.flipped]
+            fidelity = problem.proba[problem.label] - proba[:, problem.label]
+            self._flips.append(flips)
+            self._scores.append(self._explainer.ranking(fidelity, (flips != PAD).sum(dim=1)))
+
+    def score(self) -> float:
+        """The best score as it is compared; flips that contain a smaller one may be left out later."""
+        if not self._flips:
+            return -math.inf
+        width = max(part.size(1) for part in self._flips)
+        parts = [functional.pad(part, (0, width - part.size(1)), value=PAD) for part in self._flips]
+        flips, scores = torch.cat(parts), torch.cat(self._scores)
+        if self._explainer.config.minimal:
+            order = scores.argsort(descending=True)
+            scores = scores[without_supersets(order, flips, most=1)]
+        return round(float(scores.max()), SCORE_DECIMALS) if scores.numel() else -math.inf
 
 
 def _of_size(shapes: list[list[Shape]], size: int) -> list[list[Shape]]:
@@ -422,5 +461,5 @@ def _labels(graphs: Sequence[Data], oracle: Oracle) -> list[int]:
         labels = [int(y) for y in given]
         if all(0 <= label < oracle.num_classes for label in labels):
             return labels
-    predicted: list[int] = oracle.predict_proba(graphs).argmax(dim=1).tolist()
+    predicted: list[int] = checked_proba(oracle, graphs).argmax(dim=1).tolist()
     return predicted

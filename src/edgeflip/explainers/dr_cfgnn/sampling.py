@@ -41,8 +41,10 @@ class SizeConfig:
 
     def __post_init__(self) -> None:
         """Refuse what is no distribution over sizes."""
-        if not self.alpha > 0 or self.max < 0:
-            raise ConfigError(f"expected alpha above 0 and max of 0 or more, got {self}.")
+        if not (0 < self.alpha < math.inf and math.isfinite(self.beta)) or self.max < 0:
+            raise ConfigError(
+                f"expected alpha above 0, a finite beta and max of 0 or more, got {self}."
+            )
 
     def weights(self) -> Tensor:
         """p(x) for x = 0 … max, not normalised [max + 1].
