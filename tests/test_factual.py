@@ -9,7 +9,13 @@ from torch_geometric.explain import DummyExplainer, GNNExplainer
 from torch_geometric.nn import GCNConv, global_add_pool
 
 from conftest import assert_sentence, make_graph, random_graph, same_content, snapshot
-from edgeflip.errors import BudgetExhausted, ConfigError, NotApplicableError, UnknownNameError
+from edgeflip.errors import (
+    BudgetExhausted,
+    ConfigError,
+    NotApplicableError,
+    TargetError,
+    UnknownNameError,
+)
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import (
     FACTUAL,
@@ -221,3 +227,18 @@ def test_names_are_forgiving_and_mistakes_are_named():
         FromPyG("gradients")
     with pytest.raises(ConfigError):
         FromPyG(GNNExplainer(), options={"epochs": 3})
+
+
+@pytest.mark.parametrize("explainer", [Occlusion(), SubgraphX()])
+@pytest.mark.parametrize("label", [-1, 7, 0.5])
+def test_a_class_that_does_not_exist_is_refused(explainer, label):
+    with pytest.raises(TargetError) as error:
+        explainer.explain(example_oracle(), example_graphs(1, seed=0)[0], label)
+    assert_sentence(error, "0..1")
+
+
+def test_sizes_are_whole_numbers():
+    for wrong in (lambda: SubgraphX(max_nodes=2.5), lambda: Occlusion(max_nodes=2.5)):
+        with pytest.raises(ConfigError) as error:
+            wrong()
+        assert_sentence(error, "2.5")

@@ -257,7 +257,9 @@ def test_nothing_to_draw_from_draws_nothing():
     assert everything(pools, REMOVE, ADD) == []
 
 
-@pytest.mark.parametrize("wrong", [{"alpha": 0.0}, {"alpha": -1.0}, {"max": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"alpha": 0.0}, {"alpha": -1.0}, {"max": -1}, {"alpha": math.inf}, {"beta": math.nan}]
+)
 def test_sizes_without_a_distribution_are_refused(wrong):
     with pytest.raises(ConfigError) as error:
         SizeConfig(**wrong)
