@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
+from edgeflip.constraints import FREE, Constraints
+from edgeflip.edits import EdgeFill
 from edgeflip.errors import DatasetError
 
 Drawing = Literal["plain", "molecule", "sentence"]
@@ -55,6 +57,8 @@ class DatasetBundle:
     Attributes:
         motif_nodes: the nodes known to decide a graph's class, where there is such ground truth.
         drawing: how the report draws a graph of this set.
+        constraints: what may change in a graph of this set; none when everything may.
+        fill: attributes of added edges, for graphs with `edge_attr`.
     """
 
     name: str
@@ -64,6 +68,8 @@ class DatasetBundle:
     motif_nodes: Callable[[Data], frozenset[int]] | None
     drawing: Drawing
     card: DatasetCard
+    constraints: Callable[[Data], Constraints] | None = None
+    fill: EdgeFill | None = None
 
     def __post_init__(self) -> None:
         used = [*self.split.train, *self.split.val, *self.split.test]
@@ -78,6 +84,10 @@ class DatasetBundle:
                 f"the split of '{self.name}' must name each graph once, "
                 f"got {len(used) - len(set(used))} repeats; keep training and test graphs apart."
             )
+
+    def constraints_for(self, graph: Data) -> Constraints:
+        """What may change in a graph: the rules of chemistry for molecules, otherwise everything."""
+        return FREE if self.constraints is None else self.constraints(graph)
 
     @property
     def train(self) -> list[Data]:
