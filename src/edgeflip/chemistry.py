@@ -62,7 +62,7 @@ def molecule_graph(smiles: str, *, bonds: bool = False) -> Data | None:
     graph.x = graph.x.float()
     if not bonds:
         del graph.edge_attr
-    return graph  # type: ignore[no-any-return]
+    return graph
 
 
 def molecule(graph: Data) -> Any:
@@ -83,9 +83,7 @@ def molecule(graph: Data) -> Any:
         ) from None
 
 
-def to_smiles(
-    what: Data | CounterfactualSet, counterfactual: Counterfactual | None = None
-) -> str:
+def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | None = None) -> str:
     """The canonical SMILES of a molecule, or of the counterfactual molecule of an answer.
 
     Args:
@@ -106,7 +104,9 @@ def to_smiles(
             "expected an answer with a counterfactual, got none; check answer.found first."
         )
     try:
-        return str(chem.MolToSmiles(_without_hydrogens(_edited(molecule(what.graph), chosen.edits))))
+        return str(
+            chem.MolToSmiles(_without_hydrogens(_edited(molecule(what.graph), chosen.edits)))
+        )
     except _Impossible as error:
         raise GraphError(
             f"expected a counterfactual that is a possible molecule, got one where {error}; "
@@ -144,13 +144,9 @@ def molecule_constraints(
         pass
     else:
         if _smiles(graph) is not None:
-            room |= {
-                node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room
-            }
+            room |= {node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room}
         if keep_aromatic:
-            aromatic = frozenset(
-                _pair(bond) for bond in base.GetBonds() if bond.GetIsAromatic()
-            )
+            aromatic = frozenset(_pair(bond) for bond in base.GetBonds() if bond.GetIsAromatic())
         rules.append(_Sanitised(base))
     if smallest_ring > 3:
         rules.insert(0, NoSmallRing(smallest_ring))

@@ -149,3 +149,26 @@ def random_split(count: int, seed: int = 2, shares: tuple[float, float] = (0.8, 
         generator=torch.Generator().manual_seed(seed),
     )
     return Split(*(tuple(int(index) for index in part.indices) for part in parts))
+
+
+def stratified_split(
+    labels: Sequence[int], seed: int = 2, shares: tuple[float, float] = (0.8, 0.1)
+) -> Split:
+    """Cut graphs as `random_split` does, but every class by itself, so that its shares are the same.
+
+    Args:
+        labels: the class of every graph.
+        seed: of the generator that shuffles.
+        shares: of training and validation graphs; what is left is the test set.
+
+    Example:
+        >>> stratified_split([0] * 20 + [1] * 10).sizes
+        (24, 3, 3)
+    """
+    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for label in sorted(set(labels)):
+        members = [place for place, own in enumerate(labels) if own == label]
+        within = random_split(len(members), seed, shares)
+        for part, chosen in zip(parts, (within.train, within.val, within.test), strict=True):
+            part.extend(members[place] for place in chosen)
+    return Split(*(tuple(sorted(part)) for part in parts))

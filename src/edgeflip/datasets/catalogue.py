@@ -14,7 +14,6 @@ from pydantic import ConfigDict, TypeAdapter
 
 from edgeflip.errors import DatasetError
 
-
 MAX_BYTES = 256 * 2**20
 """No file is read, and no archive unpacked, beyond this size."""
 

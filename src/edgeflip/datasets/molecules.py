@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.chemistry import molecule_constraints, molecule_graph
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, random_split
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
+from edgeflip.datasets.formats import graphs_of_table, number_table
 from edgeflip.errors import DatasetError
 
 ATOMIC_NUMBERS = (6, 8, 17, 1, 7, 9, 35, 16, 15, 53)
 """What the ten atom labels of Mutag0 stand for: C, O, Cl, H, N, F, Br, S, P, I."""
-
-Array = NDArray[np.int64]
 
 
 def load_bbbp(name: str, data_dir: Path | None) -> DatasetBundle:
@@ -64,17 +62,20 @@ def load_mutag0(name: str, data_dir: Path | None) -> DatasetBundle:
     """
     entry = catalogue()[name]
     ends, marked, indicator, labels, atoms = (
-        _numbers(content) for content in _contents(entry, data_dir)
+        number_table(content, file.path).astype(np.int64)
+        for content, file in zip(_contents(entry, data_dir), entry.files, strict=True)
     )
     types = torch.tensor(atoms[:, 0])
     numbers = torch.tensor(ATOMIC_NUMBERS)[types]
     in_motif = np.zeros(len(atoms), dtype=bool)
     in_motif[ends[marked[:, 0] == 1].ravel() - 1] = True
     graphs = graphs_of_table(ends, indicator[:, 0])
-    for graph, nodes, label in zip(graphs, _parts(indicator[:, 0]), labels[:, 0], strict=True):
+    first = 0
+    for graph, label in zip(graphs, labels[:, 0], strict=True):
+        nodes = slice(first, first := first + int(graph.num_nodes or 0))
         graph.x = torch.nn.functional.one_hot(types[nodes], len(ATOMIC_NUMBERS)).float()
         graph.y = torch.tensor([int(label)])
-        graph.z = numbers[nodes]
+        graph.z = numbers[nodes].clone()
         graph.motif = torch.tensor(in_motif[nodes])
     return _bundle(
         entry,
@@ -82,30 +83,6 @@ def load_mutag0(name: str, data_dir: Path | None) -> DatasetBundle:
         motif=True,
         notes="Nearly all mutagenic graphs hold the marked motif and nearly no others do.",
     )
-
-
-def graphs_of_table(ends: Array, indicator: Array) -> list[Data]:
-    """Graphs from the two tables every TU set has, nodes numbered from 0 in each graph.
-
-    Args:
-        ends: both ends of each directed edge, nodes counted from 1 over all graphs [edges, 2].
-        indicator: the graph of each node, counted from 1, ascending [nodes].
-    """
-    parts = _parts(indicator)
-    firsts = np.array([part.start for part in parts])
-    home = indicator[ends[:, 0] - 1] - 1
-    order = np.lexsort((ends[:, 1], ends[:, 0]))
-    edges = torch.tensor((ends[order] - 1 - firsts[home[order], None]).T)
-    counts = np.bincount(home, minlength=len(parts)).tolist()
-    return [
-        Data(edge_index=own.contiguous(), num_nodes=part.stop - part.start)
-        for own, part in zip(edges.split(counts, dim=1), parts, strict=True)
-    ]
-
-
-def _parts(indicator: Array) -> list[slice]:
-    stops = np.cumsum(np.bincount(indicator)[1:])
-    return [slice(int(start), int(stop)) for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
 
 
 def _contents(entry: CatalogueEntry, data_dir: Path | None) -> list[bytes]:
@@ -119,13 +96,6 @@ def _no_folder(entry: CatalogueEntry) -> NoReturn:
         f"expected a data folder for '{entry.name}', got none; set EDGEFLIP_DATA or data_dir, and "
         f"{entry.obtain}."
     )
-
-
-def _numbers(content: bytes) -> Array:
-    """A table of whole numbers, one row per line, separated by commas."""
-    text = content.decode("ascii").replace(",", " ")
-    width = len(text[: text.index("\n")].split())
-    return np.array(text.split(), dtype=np.int64).reshape(-1, width)
 
 
 def _motif_nodes(graph: Data) -> frozenset[int]:
@@ -149,13 +119,9 @@ def _bundle(
             licence=entry.licence,
             citation=entry.citation,
             source=entry.source,
-            checksum=_joint(file.sha256 for file in entry.files),
+            checksum=" ".join(file.sha256 for file in entry.files),
             origin="file",
             notes=notes,
         ),
         constraints=molecule_constraints,
     )
-
-
-def _joint(checksums: Iterable[str]) -> str:
-    return " ".join(checksums)
