@@ -76,7 +76,7 @@ def molecule(graph: Data) -> Any:
     """
     try:
         return _edited(*_parsed(graph))
-    except _Impossible as error:
+    except _ImpossibleError as error:
         raise GraphError(
             f"expected a graph that is a possible molecule, got one where {error}; "
             "explain with the rules of chemistry to get possible ones only."
@@ -107,7 +107,7 @@ def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | N
         return str(
             chem.MolToSmiles(_without_hydrogens(_edited(molecule(what.graph), chosen.edits)))
         )
-    except _Impossible as error:
+    except _ImpossibleError as error:
         raise GraphError(
             f"expected a counterfactual that is a possible molecule, got one where {error}; "
             "explain with the rules of chemistry to get possible ones only."
@@ -139,7 +139,7 @@ def molecule_constraints(
     aromatic: frozenset[Edge] = frozenset()
     try:
         base = _edited(*_parsed(graph))
-    except _Impossible:
+    except _ImpossibleError:
         # Bond orders could not be inferred; degrees still limit what may come.
         pass
     else:
@@ -188,12 +188,12 @@ class _Sanitised:
     def __call__(self, graph: Data, edits: EditSet) -> bool:
         try:
             _edited(self.base, edits)
-        except _Impossible:
+        except _ImpossibleError:
             return False
         return True
 
 
-class _Impossible(Exception):
+class _ImpossibleError(Exception):
     """Edits that leave no molecule; the message ends the sentence "where …"."""
 
 
@@ -217,7 +217,9 @@ def _edited(base: Any, edits: EditSet | None) -> Any:
         atom = changed.GetAtomWithIdx(node)
         hydrogens = base.GetAtomWithIdx(node).GetTotalNumHs() + freed[node]
         if hydrogens < 0:
-            raise _Impossible(f"atom {node} ({atom.GetSymbol()}) has more bonds than its valence")
+            raise _ImpossibleError(
+                f"atom {node} ({atom.GetSymbol()}) has more bonds than its valence"
+            )
         atom.SetNoImplicit(True)
         atom.SetNumExplicitHs(hydrogens)
         atom.SetChiralTag(chem.ChiralType.CHI_UNSPECIFIED)
@@ -233,7 +235,7 @@ def _sanitised(editable: Any) -> Any:
             chem.SanitizeMol(editable)
             chem.AssignStereochemistry(editable, cleanIt=True, force=True)
         except (ValueError, RuntimeError) as error:
-            raise _Impossible(f"RDKit says '{' '.join(str(error).split())}'") from None
+            raise _ImpossibleError(f"RDKit says '{' '.join(str(error).split())}'") from None
     return editable.GetMol()
 
 
