@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import http.server
 import os
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -72,8 +73,6 @@ def test_without_a_data_folder_one_sentence_says_how_to_get_the_files(monkeypatc
 
 
 def test_missing_rdkit_names_the_extra(monkeypatch):
-    import sys
-
     from edgeflip.chemistry import molecule_graph
 
     monkeypatch.setitem(sys.modules, "rdkit", None)
@@ -110,7 +109,7 @@ def test_a_packed_file_is_read_and_a_bomb_is_not(tmp_path, monkeypatch):
     content = b"0, 1\n" * 100
     (tmp_path / "set" / "file.txt.gz").write_bytes(gzip.compress(content))
     assert required(content).read(tmp_path, otherwise="") == content
-    monkeypatch.setattr("edgeflip.datasets.catalogue.MAX_BYTES", 300)
+    monkeypatch.setattr(sys.modules["edgeflip.datasets.catalogue"], "MAX_BYTES", 300)
     with pytest.raises(DatasetError) as error:
         required(content).read(tmp_path, otherwise="")
     assert_sentence(error, "300 bytes")

@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 import re
+import sys
 from pathlib import Path
 
 import networkx as nx
@@ -207,7 +208,8 @@ def test_a_folder_of_graphs_with_a_label_file(tmp_path, kind):
         ("g.json", "{", "no JSON"),
         (
             "g.graphml",
-            '<graphml><graph edgedefault="undirected"><node id="a"/><edge source="a" target="b"/></graph></graphml>',
+            '<graphml><graph edgedefault="undirected"><node id="a"/>'
+            '<edge source="a" target="b"/></graph></graphml>',
             "node 'b'",
         ),
         ("g.graphml", '<!DOCTYPE x [<!ENTITY a "b">]><graphml/>', "DTD"),
@@ -244,7 +246,7 @@ def test_links_and_bombs_are_refused(tmp_path, monkeypatch):
     assert_sentence(error, "a link to")
     bomb = tmp_path / "b.json.gz"
     bomb.write_bytes(gzip.compress(b" " * 10_000))
-    monkeypatch.setattr("edgeflip.datasets.catalogue.MAX_BYTES", 1000)
+    monkeypatch.setattr(sys.modules["edgeflip.datasets.catalogue"], "MAX_BYTES", 1000)
     with pytest.raises(DatasetError) as error:
         read_graph(bomb)
     assert_sentence(error, "1000 bytes")
