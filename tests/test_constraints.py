@@ -229,6 +229,7 @@ def test_constraints_can_be_written_as_json():
         frozen_nodes={3, 1},
         frozen_edges={(2, 1)},
         forbidden_pairs={(4, 0), (3, 0)},
+        room={2: 1},
         rules=(keeps_rings, Valence(), functools.partial(keeps_rings)),
     )
     assert json.loads(json.dumps(constraints.to_dict())) == {
@@ -240,6 +241,8 @@ def test_constraints_can_be_written_as_json():
         "frozen_nodes": [1, 3],
         "frozen_edges": [[1, 2]],
         "forbidden_pairs": [[0, 3], [0, 4]],
+        "room": [[2, 1]],
+        "keep_connected": False,
         "rules": ["keeps_rings", "Valence", "partial"],
     }
 

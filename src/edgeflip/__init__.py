@@ -3,8 +3,16 @@
 __version__ = "0.1.0"
 
 from edgeflip.base import CounterfactualExplainer, SearchInterrupted
+from edgeflip.chemistry import molecule_constraints, molecule_graph, to_smiles
 from edgeflip.constraints import FREE, Constraints
-from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
+from edgeflip.datasets import (
+    DatasetBundle,
+    bundle_from,
+    list_datasets,
+    load_dataset,
+    load_graphs,
+    read_graph,
+)
 from edgeflip.edits import EditSet
 from edgeflip.errors import EdgeflipError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
@@ -54,15 +62,21 @@ __all__ = [
     "SearchInterrupted",
     "SizeWeightedFidelity",
     "Trace",
+    "bundle_from",
     "explainer_class",
     "fingerprint",
     "list_datasets",
     "list_explainers",
     "load_dataset",
     "load_explainer",
+    "load_graphs",
     "load_oracle",
     "load_preset",
     "make_explainer",
+    "molecule_constraints",
+    "molecule_graph",
+    "read_graph",
     "save_oracle",
+    "to_smiles",
     "train_oracle",
 ]

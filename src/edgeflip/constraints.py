@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
+import networkx as nx
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.edits import EditSet
 from edgeflip.errors import ConstraintError
-from edgeflip.graphs import Edge, PairSpace
+from edgeflip.graphs import Edge, PairSpace, edge_pairs
 
 Rule: TypeAlias = Callable[[Data, EditSet], bool]
 """A test of a whole edit set on its input graph: true when the edits are allowed."""
@@ -31,6 +32,9 @@ class Constraints:
         frozen_nodes: Nodes whose edges stay as they are.
         frozen_edges: Existing edges that must stay.
         forbidden_pairs: Pairs that must not become an edge.
+        room: How many more edges than now a node may have, by node; nodes that are not named have
+            no limit. For atoms this is their free valence.
+        keep_connected: Whether the graph must not fall into more parts than it has.
         rules: Further tests, functions of graph and edits that return True when the edits are
             allowed. They are Python, so they are asked only about edit sets that flip the
             prediction, not about every candidate.
@@ -53,6 +57,8 @@ class Constraints:
     frozen_nodes: frozenset[int] = frozenset()
     frozen_edges: frozenset[Edge] = frozenset()
     forbidden_pairs: frozenset[Edge] = frozenset()
+    room: Mapping[int, int] = field(default_factory=dict, hash=False)
+    keep_connected: bool = False
     rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
@@ -66,16 +72,53 @@ class Constraints:
         try:
             nodes = frozenset(int(node) for node in self.frozen_nodes)
             kept, barred = _sorted_pairs(self.frozen_edges), _sorted_pairs(self.forbidden_pairs)
+            room = {int(node): int(edges) for node, edges in dict(self.room).items()}
         except (TypeError, ValueError) as error:
             raise ConstraintError(
                 "expected frozen_nodes as node numbers, frozen_edges and forbidden_pairs as pairs of "
-                f"them, got something else ({error}); write {{3}} and {{(0, 1)}}."
+                f"them, room as numbers by node, got something else ({error}); write {{3}}, {{(0, 1)}} "
+                "and {3: 1}."
             ) from error
+        if min(room.values(), default=0) < 0:
+            raise ConstraintError(
+                f"expected room of 0 or more edges at every node, got {min(room.values())}; correct it."
+            )
+        object.__setattr__(self, "room", room)
         object.__setattr__(self, "frozen_nodes", nodes)
         object.__setattr__(self, "frozen_edges", kept)
         object.__setattr__(self, "forbidden_pairs", barred)
         rules = (self.rules,) if callable(self.rules) else tuple(self.rules)
+        if self.keep_connected and stays_connected not in rules:
+            rules = (stays_connected, *rules)
         object.__setattr__(self, "rules", rules)
+
+    def __and__(self, other: Constraints) -> Constraints:
+        """Both at once: an edit set is allowed when each of the two allows it.
+
+        Example:
+            >>> both = Constraints(max_edits=3) & Constraints(max_edits=2, allow_additions=False)
+            >>> both.max_edits, both.allow_additions
+            (2, False)
+        """
+        limits = {}
+        for name in ("max_added", "max_removed", "max_edits"):
+            given = [getattr(each, name) for each in (self, other)]
+            limits[name] = min((limit for limit in given if limit is not None), default=None)
+        nodes = {*self.room, *other.room}
+        return Constraints(
+            allow_additions=self.allow_additions and other.allow_additions,
+            allow_removals=self.allow_removals and other.allow_removals,
+            **limits,
+            frozen_nodes=self.frozen_nodes | other.frozen_nodes,
+            frozen_edges=self.frozen_edges | other.frozen_edges,
+            forbidden_pairs=self.forbidden_pairs | other.forbidden_pairs,
+            room={
+                node: min(each.room[node] for each in (self, other) if node in each.room)
+                for node in nodes
+            },
+            keep_connected=self.keep_connected or other.keep_connected,
+            rules=tuple(dict.fromkeys([*self.rules, *other.rules])),
+        )
 
     def on(self, space: PairSpace) -> AllowedEdits:
         """These constraints on one graph, ready to check blocks of candidates."""
@@ -101,6 +144,8 @@ class Constraints:
             value = getattr(self, item.name)
             if item.name == "rules":
                 value = [getattr(rule, "__name__", type(rule).__name__) for rule in value]
+            elif isinstance(value, Mapping):
+                value = [list(entry) for entry in sorted(value.items())]
             elif isinstance(value, frozenset):
                 value = sorted(
                     list(entry) if isinstance(entry, tuple) else entry for entry in value
@@ -128,6 +173,8 @@ class AllowedEdits:
     max_removed: int
     max_edits: int
     _open: Tensor | None
+    _room: Tensor | None = None
+    _bridges: Tensor | None = None
 
     @classmethod
     def of(cls, constraints: Constraints, space: PairSpace) -> AllowedEdits:
@@ -148,7 +195,11 @@ class AllowedEdits:
             mask = torch.zeros(space.num_pairs, dtype=torch.bool)
             mask[additions] = True
             mask[removals] = True
-        return cls(space, additions, removals, max_added, max_removed, max_edits, mask)
+        room = _room_of(constraints, space) if constraints.room else None
+        bridges = _bridges_of(space) if constraints.keep_connected else None
+        return cls(
+            space, additions, removals, max_added, max_removed, max_edits, mask, room, bridges
+        )
 
     def check(self, toggles: Tensor) -> Tensor:
         """Which candidates are allowed.
@@ -168,7 +219,54 @@ class AllowedEdits:
             allowed &= (removed <= self.max_removed) & (size - removed <= self.max_added)
         if self._open is not None:
             allowed &= (self._open[ids] | ~used).all(dim=1)
+        if self._bridges is not None:
+            # Every bridge that goes makes one part more, and an addition joins two parts at most.
+            removed = self.space.is_edge(ids) & used
+            cut = (self._bridges[ids] & removed).sum(dim=1)
+            allowed &= cut <= size - removed.sum(dim=1)
+        if self._room is not None:
+            allowed &= self._fits(ids, used)
         return allowed
+
+    def _fits(self, ids: Tensor, used: Tensor) -> Tensor:
+        """Whether no node of a candidate gains more edges than it has room for [candidates]."""
+        assert self._room is not None
+        nodes = torch.cat(list(self.space.ends(ids)), dim=1)
+        change = torch.where(self.space.is_edge(ids), -1, 1) * used
+        same = nodes[:, :, None] == nodes[:, None, :]
+        gained = (same * torch.cat([change, change], dim=1)[:, None, :]).sum(dim=2)
+        fits: Tensor = ((gained <= self._room[nodes]) | ~torch.cat([used, used], dim=1)).all(dim=1)
+        return fits
+
+
+def stays_connected(graph: Data, edits: EditSet) -> bool:
+    """Whether a graph has no more parts after the edits than before; a rule."""
+    edges = edge_pairs(graph)
+    after = (edges - edits.removed) | edits.added
+    return _count_parts(int(graph.num_nodes or 0), after) <= _count_parts(
+        int(graph.num_nodes or 0), edges
+    )
+
+
+def _count_parts(num_nodes: int, edges: Iterable[Edge]) -> int:
+    graph = nx.empty_graph(num_nodes)
+    graph.add_edges_from(edges)
+    return int(nx.number_connected_components(graph))
+
+
+def _bridges_of(space: PairSpace) -> Tensor:
+    """Which pairs are edges that alone hold two parts together [pairs]."""
+    graph = nx.Graph(space.edges_of(space.edge_ids))
+    bridges = torch.zeros(space.num_pairs, dtype=torch.bool)
+    bridges[space.ids_of(nx.bridges(graph))] = True
+    return bridges
+
+
+def _room_of(constraints: Constraints, space: PairSpace) -> Tensor:
+    """How many more edges each node may have; more than there are pairs where there is no limit."""
+    room = torch.full((space.num_nodes,), space.num_pairs)
+    room[list(constraints.room)] = torch.tensor(list(constraints.room.values()))
+    return room
 
 
 def _ask(rule: Rule, graph: Data, edits: EditSet) -> bool:
@@ -199,7 +297,15 @@ def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Ten
         )
     forbidden = space.ids_of(constraints.forbidden_pairs)
     kept = space.ids_of(constraints.frozen_edges)
-    return additions[~torch.isin(additions, forbidden)], removals[~torch.isin(removals, kept)]
+    additions = additions[~torch.isin(additions, forbidden)]
+    removals = removals[~torch.isin(removals, kept)]
+    if constraints.room:
+        # A node without room can still gain an edge in place of one that goes.
+        open_nodes = _room_of(constraints, space) > 0
+        if constraints.max_removed != 0:
+            open_nodes[space.ends(removals).flatten()] = True
+        additions = additions[open_nodes[space.ends(additions)].all(dim=0)]
+    return additions, removals
 
 
 def _check_nodes(constraints: Constraints, space: PairSpace) -> None:
@@ -207,6 +313,11 @@ def _check_nodes(constraints: Constraints, space: PairSpace) -> None:
         if not 0 <= node < space.num_nodes:
             raise ConstraintError(
                 f"expected frozen nodes in 0..{space.num_nodes - 1}, got {node}; correct frozen_nodes."
+            )
+    for node in constraints.room:
+        if not 0 <= node < space.num_nodes:
+            raise ConstraintError(
+                f"expected room of nodes in 0..{space.num_nodes - 1}, got {node}; correct room."
             )
     for name in ("frozen_edges", "forbidden_pairs"):
         for u, v in getattr(constraints, name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +14,22 @@ from rich.table import Column, Table
 
 from edgeflip import __version__
 from edgeflip.base import SearchInterrupted
+from edgeflip.chemistry import molecule_constraints, to_smiles
 from edgeflip.cli.bench import bench
+from edgeflip.cli.own import (
+    Data,
+    LabelColumn,
+    Labels,
+    SkipInvalid,
+    SmilesColumn,
+    Stratified,
+    chosen_bundle,
+    data,
+    own_oracle,
+)
 from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, command, print_json, stdout
-from edgeflip.constraints import Constraints
-from edgeflip.datasets import DatasetBundle, list_datasets, load_dataset
+from edgeflip.constraints import FREE, Constraints
+from edgeflip.datasets import DatasetBundle, list_datasets, read_graph
 from edgeflip.demo import run_demo
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError, unknown_name
 from edgeflip.explanation import CounterfactualSet
@@ -44,7 +56,7 @@ app = typer.Typer(
 Profile = Annotated[str, typer.Option(help="Preset profile: paper, cpu or smoke.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
-Dataset = Annotated[str, typer.Argument(help="Name of a dataset; see 'edgeflip datasets'.")]
+Dataset = Annotated[str | None, typer.Argument(help="Name of a dataset; see 'edgeflip datasets'.")]
 
 
 @command(app)
@@ -85,7 +97,8 @@ def methods(as_json: AsJson = False) -> None:
 
 @command(app)
 def train(
-    dataset: Dataset,
+    dataset: Dataset = None,
+    data: Data = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the oracle; by default runs/DATASET-PROFILE-sSEED/oracle."),
@@ -93,22 +106,37 @@ def train(
     method: Annotated[
         str | None, typer.Option(help="Also fit this explainer; see 'edgeflip methods'.")
     ] = None,
+    label_column: LabelColumn = "label",
+    smiles_column: SmilesColumn = "smiles",
+    labels: Labels = None,
+    stratified: Stratified = False,
+    skip_invalid: SkipInvalid = False,
     profile: Profile = "cpu",
     seed: Seed = 0,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train the oracle of a dataset and save it as config.json and model.safetensors.
+    """Train the oracle of a dataset, or of your own graphs, and save it as config.json and model.safetensors.
 
     With --method, fit that explainer too and keep it beside the oracle, where 'explain' finds it.
 
     Examples:
     edgeflip train ba_2motifs --profile cpu --out runs/my_oracle
     edgeflip train ba_2motifs --method dr-cfgnn
+    edgeflip train --data my_molecules.csv --label-column toxic
     """
     explainer = None if method is None else make_explainer(method, dataset=dataset, profile=profile)
     check_seed(seed)
-    bundle = load_dataset(dataset, data_dir)
+    bundle = chosen_bundle(
+        dataset,
+        data,
+        data_dir,
+        label_column=label_column,
+        smiles_column=smiles_column,
+        labels=labels,
+        stratified=stratified,
+        skip_invalid=skip_invalid,
+    )
     folder = out or _default_folder(bundle, profile, seed)
     _check_folder(folder)
     report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
@@ -129,11 +157,23 @@ def train(
 
 @command(app)
 def explain(
-    dataset: Dataset,
+    dataset: Dataset = None,
     index: Annotated[
-        list[int],
+        list[int] | None,
         typer.Option("--index", help="Which graph of the split, from 0; may be repeated."),
-    ],
+    ] = None,
+    graph_files: Annotated[
+        list[Path] | None,
+        typer.Option("--graph", help="A graph of your own (JSON, GraphML, GEXF); may be repeated."),
+    ] = None,
+    data: Data = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Your own model, file.py:function; the file is run, so trust it."),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of your own model, as safetensors.")
+    ] = None,
     method: Annotated[
         str, typer.Option(help="Name of an explainer; see 'edgeflip methods'.")
     ] = "random",
@@ -156,6 +196,9 @@ def explain(
     additions: Annotated[bool, typer.Option(help="Whether edges may be added.")] = True,
     removals: Annotated[bool, typer.Option(help="Whether edges may be removed.")] = True,
     max_edits: Annotated[int | None, typer.Option(help="At most this many edits.")] = None,
+    chemistry: Annotated[
+        bool, typer.Option(help="Keep molecules chemically possible (molecules only).")
+    ] = True,
     keep: Annotated[int, typer.Option(help="How many counterfactuals to keep.")] = 20,
     denoise: Annotated[
         bool | None, typer.Option(help="Leave out unlikely edges first (dr-cfgnn).")
@@ -172,6 +215,11 @@ def explain(
     out: Annotated[
         Path | None, typer.Option(help="Also write each answer as JSON into this folder.")
     ] = None,
+    label_column: LabelColumn = "label",
+    smiles_column: SmilesColumn = "smiles",
+    labels: Labels = None,
+    stratified: Stratified = False,
+    skip_invalid: SkipInvalid = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -182,41 +230,64 @@ def explain(
     edgeflip explain ba_3motifs --index 4 --target house --no-removals
     edgeflip explain ba_2motifs --index 0 --index 1 --json
     edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --no-denoise --factual subgraphx
+    edgeflip explain bbbp --index 0 --no-chemistry
+    edgeflip explain --data my_molecules.csv --index 0
+    edgeflip explain --model my_model.py:build --weights w.safetensors --graph g.json
     """
     overrides = _overrides(settings or [])
     flags = {"denoise": denoise, "one_hot": one_hot, "factual": factual}
     overrides |= {key: value for key, value in flags.items() if value is not None}
     explainer = make_explainer(method, dataset=dataset, profile=profile, overrides=overrides)
-    bundle = load_dataset(dataset, data_dir)
-    graphs = [(place, _graph_at(bundle, split, place)) for place in index]
+    bundle = None
+    if model is None or dataset is not None or data is not None:
+        bundle = chosen_bundle(
+            dataset,
+            data,
+            data_dir,
+            label_column=label_column,
+            smiles_column=smiles_column,
+            labels=labels,
+            stratified=stratified,
+            skip_invalid=skip_invalid,
+        )
+    graphs = _graphs(bundle, split, index or [], graph_files or [])
     wanted = None if target is None else _class_number(bundle, target)
-    constraints = Constraints(
-        allow_additions=additions, allow_removals=removals, max_edits=max_edits
-    )
+    limits = Constraints(allow_additions=additions, allow_removals=removals, max_edits=max_edits)
     budget = _budget(explainer.default_budget(), calls, seconds)
     check_seed(seed)
     if keep < 1 or keep > 2**31:
         raise ConfigError(f"expected --keep of at least 1, got {keep}.")
-    if wanted is not None and not 0 <= wanted < bundle.num_classes:
+    if wanted is not None and bundle is not None and not 0 <= wanted < bundle.num_classes:
         raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {wanted}.")
-    folder = oracle or _default_folder(bundle, profile, seed)
-    for path in (folder, out):
-        _check_folder(path)
-    trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
+    _check_folder(out)
     _show_progress(explainer)
-    explainer = fitted_explainer(explainer, bundle, trained, folder.parent, seed=seed)
+    if model is not None:
+        names = None if bundle is None else bundle.class_names
+        explainer.fit(bundle.train if bundle else [], own_oracle(model, weights, names), seed=seed)
+    else:
+        assert bundle is not None
+        folder = oracle or _default_folder(bundle, profile, seed)
+        _check_folder(folder)
+        trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
+        explainer = fitted_explainer(explainer, bundle, trained, folder.parent, seed=seed)
     found = 0
-    for place, graph in graphs:
+    for chosen in graphs:
         try:
             answer = explainer.explain(
-                graph, target=wanted, constraints=constraints, budget=budget, keep=keep, seed=seed
+                chosen.graph,
+                target=wanted,
+                constraints=_constraints(bundle, chosen.graph, chemistry=chemistry) & limits,
+                budget=budget,
+                fill=None if bundle is None else bundle.fill,
+                keep=keep,
+                seed=seed,
             )
         except SearchInterrupted as interruption:
-            _show(interruption.partial, bundle, split, place, out, as_json=as_json)
+            _show(interruption.partial, chosen, out, as_json=as_json)
             raise
         except EdgeflipError as error:
-            raise type(error)(f"--index {place}: {error}") from error
-        _show(answer, bundle, split, place, out, as_json=as_json)
+            raise type(error)(f"{chosen.option}: {error}") from error
+        _show(answer, chosen, out, as_json=as_json)
         found += answer.found
     if found < len(graphs):
         raise typer.Exit(NOTHING_FOUND)
@@ -265,6 +336,7 @@ def demo(
 
 
 app.add_typer(bench, name="bench")
+app.add_typer(data, name="data")
 
 
 @app.callback(invoke_without_command=True)
@@ -319,8 +391,8 @@ def _graph_at(bundle: DatasetBundle, split: str, place: int) -> Any:
     return graphs[place]
 
 
-def _class_number(bundle: DatasetBundle, target: str) -> int:
-    names = [name.lower() for name in bundle.class_names]
+def _class_number(bundle: DatasetBundle | None, target: str) -> int:
+    names = [name.lower() for name in bundle.class_names] if bundle is not None else []
     if target.lower() in names:
         return names.index(target.lower())
     try:
@@ -328,6 +400,68 @@ def _class_number(bundle: DatasetBundle, target: str) -> int:
     except ValueError:
         error = unknown_name("class", target, names)
         raise TargetError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A graph to explain, and how to speak of it.
+
+    Attributes:
+        title: For people.
+        option: The option that chose it.
+        head: What says in JSON which graph it is.
+        file: Name of the file for its answer.
+    """
+
+    graph: Any
+    title: str
+    option: str
+    head: dict[str, Any]
+    file: str
+
+
+def _graphs(
+    bundle: DatasetBundle | None, split: str, places: Sequence[int], files: Sequence[Path]
+) -> list[_Chosen]:
+    if not places and not files:
+        raise ConfigError("expected --index or --graph, got neither; say which graph to explain.")
+    chosen = []
+    for place in places:
+        if bundle is None:
+            raise ConfigError(
+                "expected a dataset or --data for --index, got neither; name one or use --graph."
+            )
+        title = f"{bundle.name} {split} graph {place}"
+        head = {"dataset": bundle.name, "split": split, "index": place}
+        file = f"{bundle.name}-{split}-{place}.json"
+        graph = _graph_at(bundle, split, place)
+        chosen.append(_Chosen(graph, title, f"--index {place}", head, file))
+    for path in files:
+        file = f"{path.name.partition('.')[0]}-answer.json"
+        option = f"--graph {path}"
+        chosen.append(_Chosen(read_graph(path), path.name, option, {"graph": str(path)}, file))
+    return chosen
+
+
+def _constraints(bundle: DatasetBundle | None, graph: Any, *, chemistry: bool) -> Constraints:
+    if not chemistry:
+        return FREE
+    if bundle is not None:
+        return bundle.constraints_for(graph)
+    return molecule_constraints(graph) if "smiles" in graph or "z" in graph else FREE
+
+
+def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
+    """The SMILES before, and after each counterfactual; none for graphs that are no molecules."""
+    if not ("smiles" in answer.graph or "z" in answer.graph):
+        return None
+    texts: list[str | None] = []
+    for entry in (None, *answer.counterfactuals):
+        try:
+            texts.append(to_smiles(answer.graph) if entry is None else to_smiles(answer, entry))
+        except EdgeflipError:
+            texts.append(None)
+    return texts
 
 
 def _overrides(settings: Sequence[str]) -> dict[str, Any]:
@@ -373,23 +507,17 @@ def _training_table(report: TrainingReport) -> Table:
     return table
 
 
-def _show(
-    answer: CounterfactualSet,
-    bundle: DatasetBundle,
-    split: str,
-    place: int,
-    out: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_json: bool) -> None:
     payload = answer.to_dict()
     if out is not None:
-        write_json(out / f"{bundle.name}-{split}-{place}.json", payload)
+        write_json(out / chosen.file, payload)
+    smiles = _smiles(answer)
     if as_json:
-        print_json({"dataset": bundle.name, "split": split, "index": place, "answer": payload})
+        extra = {} if smiles is None else {"smiles": smiles}
+        print_json({**chosen.head, "answer": payload, **extra})
         return
     console = stdout()
-    console.print(f"{bundle.name} {split} graph {place}: {answer}", soft_wrap=True)
+    console.print(f"{chosen.title}: {answer}", soft_wrap=True)
     if answer.found:
         table = Table("rank", "added", "removed", "size", "to", "probability", "fidelity", "score")
         for row in answer.to_rows():
@@ -400,6 +528,9 @@ def _show(
             name = answer.class_name(row["to"])
             table.add_row(str(row["rank"]), added, removed, str(row["size"]), name, *numbers)
         console.print(table)
+        if smiles is not None:
+            before, after = (text or "no possible molecule" for text in smiles[:2])
+            console.print(f"SMILES: {before} becomes {after}", soft_wrap=True, markup=False)
     trace = answer.trace
     console.print(
         f"{trace.oracle_calls} graphs asked about, {trace.seconds:.2f} s, "

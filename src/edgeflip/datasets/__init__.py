@@ -15,8 +15,16 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Literal
 
-from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, Split, random_split
+from edgeflip.datasets.bundle import (
+    DatasetBundle,
+    DatasetCard,
+    Split,
+    random_split,
+    stratified_split,
+)
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
+from edgeflip.datasets.formats import read_graph
+from edgeflip.datasets.own import bundle_from, load_graphs
 from edgeflip.errors import DatasetError, EdgeflipError, unknown_name
 
 __all__ = [
@@ -26,9 +34,13 @@ __all__ = [
     "DatasetCard",
     "DatasetEntry",
     "Split",
+    "bundle_from",
     "list_datasets",
     "load_dataset",
+    "load_graphs",
     "random_split",
+    "read_graph",
+    "stratified_split",
 ]
 
 DATA_VARIABLE = "EDGEFLIP_DATA"

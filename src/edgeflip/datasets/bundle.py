@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
+from edgeflip.constraints import FREE, Constraints
+from edgeflip.edits import EdgeFill
 from edgeflip.errors import DatasetError
 
 Drawing = Literal["plain", "molecule", "sentence"]
@@ -55,6 +57,8 @@ class DatasetBundle:
     Attributes:
         motif_nodes: the nodes known to decide a graph's class, where there is such ground truth.
         drawing: how the report draws a graph of this set.
+        constraints: what may change in a graph of this set; none when everything may.
+        fill: attributes of added edges, for graphs with `edge_attr`.
     """
 
     name: str
@@ -64,6 +68,8 @@ class DatasetBundle:
     motif_nodes: Callable[[Data], frozenset[int]] | None
     drawing: Drawing
     card: DatasetCard
+    constraints: Callable[[Data], Constraints] | None = None
+    fill: EdgeFill | None = None
 
     def __post_init__(self) -> None:
         used = [*self.split.train, *self.split.val, *self.split.test]
@@ -78,6 +84,10 @@ class DatasetBundle:
                 f"the split of '{self.name}' must name each graph once, "
                 f"got {len(used) - len(set(used))} repeats; keep training and test graphs apart."
             )
+
+    def constraints_for(self, graph: Data) -> Constraints:
+        """What may change in a graph: the rules of chemistry for molecules, otherwise everything."""
+        return FREE if self.constraints is None else self.constraints(graph)
 
     @property
     def train(self) -> list[Data]:
@@ -139,3 +149,26 @@ def random_split(count: int, seed: int = 2, shares: tuple[float, float] = (0.8, 
         generator=torch.Generator().manual_seed(seed),
     )
     return Split(*(tuple(int(index) for index in part.indices) for part in parts))
+
+
+def stratified_split(
+    labels: Sequence[int], seed: int = 2, shares: tuple[float, float] = (0.8, 0.1)
+) -> Split:
+    """Cut graphs as `random_split` does, but every class by itself, so that its shares are the same.
+
+    Args:
+        labels: the class of every graph.
+        seed: of the generator that shuffles.
+        shares: of training and validation graphs; what is left is the test set.
+
+    Example:
+        >>> stratified_split([0] * 20 + [1] * 10).sizes
+        (24, 3, 3)
+    """
+    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for label in sorted(set(labels)):
+        members = [place for place, own in enumerate(labels) if own == label]
+        within = random_split(len(members), seed, shares)
+        for part, chosen in zip(parts, (within.train, within.val, within.test), strict=True):
+            part.extend(members[place] for place in chosen)
+    return Split(*(tuple(sorted(part)) for part in parts))

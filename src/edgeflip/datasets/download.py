@@ -1,0 +1,109 @@
+"""Fetching dataset files: resumable, checked by checksum, whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from edgeflip.datasets.catalogue import MAX_BYTES, RequiredFile, catalogue
+from edgeflip.errors import DatasetError, unknown_name
+from edgeflip.progress import progress_bar
+
+_TIMEOUT = 30
+_CHUNK = 1 << 16
+
+
+def fetch_dataset(
+    name: str, data_dir: str | os.PathLike[str], *, progress: bool = False
+) -> list[Path]:
+    """Download the files of a dataset that are not in the data folder yet.
+
+    A file waits under its name with `.part` until it is complete and its checksum is right; a download
+    that was cut off goes on where it ended, if the server allows that.
+
+    Args:
+        name: of the dataset; case and `-` against `_` do not matter.
+        data_dir: the data folder, made if need be.
+        progress: show a progress bar on stderr.
+
+    Returns:
+        Where the files are.
+    """
+    wanted = name.strip().lower().replace("-", "_")
+    if wanted not in catalogue():
+        raise unknown_name("dataset", name, catalogue())
+    entry, folder = catalogue()[wanted], Path(data_dir).expanduser()
+    missing = [file for file in entry.files if not file.place(folder).is_file()]
+    if any(file.url is None for file in missing):
+        raise DatasetError(
+            f"expected a dataset that can be downloaded, got '{wanted}', which cannot; {entry.obtain}."
+        )
+    for file in missing:
+        fetch_file(file, folder, progress=progress)
+    return [file.place(folder) for file in entry.files]
+
+
+def fetch_file(file: RequiredFile, folder: Path, *, progress: bool = False) -> Path:
+    """Download one file to its place; a checksum that is wrong leaves nothing there."""
+    place = folder / file.path
+    part = place.with_name(f"{place.name}.part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _download(str(file.url), part, progress=progress)
+        content = part.read_bytes()
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise DatasetError(
+            f"expected to download {file.url}, got '{reason}'; check the network and run it again, "
+            f"or put the file at {place} yourself."
+        ) from None
+    except OSError as error:
+        raise DatasetError(
+            f"expected to write {place}, got '{error.strerror}'; check free space and permissions."
+        ) from None
+    # Some copies differ in their line ends only.
+    for version in (content, content.replace(b"\r\n", b"\n")):
+        if hashlib.sha256(version).hexdigest() == file.sha256:
+            part.write_bytes(version)
+            part.replace(place)
+            return place
+    part.unlink()
+    raise DatasetError(
+        f"expected {file.url} to have sha256 {file.sha256}, got "
+        f"{hashlib.sha256(content).hexdigest()} ({len(content)} bytes); it is another file, get it "
+        "elsewhere."
+    )
+
+
+def _download(url: str, part: Path, *, progress: bool) -> None:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise DatasetError(f"expected a web address, got '{url}'; mend the catalogue.")
+    done = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if not done or error.code != 416:
+            raise
+        # Nothing is left to fetch, or the file has changed: the checksum will tell.
+        return
+    with answer:
+        resumed = answer.status == 206
+        done = done if resumed else 0
+        total = done + int(answer.headers.get("Content-Length") or 0)
+        bar = progress_bar(part.stem, total=total, unit="B", shown=progress, done=done)
+        with part.open("ab" if resumed else "wb") as file, bar:
+            while chunk := answer.read(_CHUNK):
+                done += len(chunk)
+                if done > MAX_BYTES:
+                    raise DatasetError(
+                        f"expected at most {MAX_BYTES} bytes from {url}, got more; do not trust it."
+                    )
+                file.write(chunk)
+                bar.update(len(chunk))
+    if total and done < total:
+        raise ConnectionError(f"the connection ended after {done} of {total} bytes")
