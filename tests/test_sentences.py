@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from conftest import assert_sentence
 from torch_geometric.data import Batch
 
 import edgeflip.datasets.encoder as encoder_module
+from conftest import assert_sentence
 from edgeflip.datasets import list_datasets, load_dataset
 from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.dig import load_dig

@@ -75,7 +75,8 @@ def load_dig(
         card=DatasetCard(
             title=prefix,
             licence="not stated by the source",
-            citation="H. Yuan et al., Explainability in Graph Neural Networks: A Taxonomic Survey, TPAMI 2023",
+            citation="H. Yuan et al., Explainability in Graph Neural Networks: A Taxonomic Survey, "
+            "TPAMI 2023",
             source="files of DIG (Dive into Graphs)",
             checksum=None,
             origin="file",
@@ -131,7 +132,7 @@ def _tokens(folder: Path, prefix: str, graph_of_node: npt.NDArray[np.int64]) -> 
     sizes = np.bincount(graph_of_node).tolist()
     file = folder / f"{prefix}_sentence_tokens.json"
     try:
-        given = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+        given: Any = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     except (OSError, ValueError, RecursionError):
         given = None
     _require(file, isinstance(given, dict), "a JSON object of words by graph")

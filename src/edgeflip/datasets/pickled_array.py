@@ -53,7 +53,7 @@ class _Array:
     fortran: bool = False
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Something in the file that is no part of a plain array."""
 
 
@@ -84,7 +84,7 @@ def read_pickled_array(
         ) from None
     try:
         return _as_array(_follow(content))
-    except _Refused as refusal:
+    except _RefusedError as refusal:
         reason = str(refusal)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError):
         reason = "something else or a part of it"
@@ -99,7 +99,7 @@ def _follow(content: bytes) -> Any:
     machine = _Machine()
     for number, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(content))):
         if number >= _MOST_INSTRUCTIONS:
-            raise _Refused("more instructions than an array has")
+            raise _RefusedError("more instructions than an array has")
         if opcode.name == "STOP":
             break
         machine.step(opcode.name, argument)
@@ -152,43 +152,43 @@ class _Machine:
         elif name == "BUILD":
             _set(stack[-2], stack.pop())
         elif name not in ("PROTO", "FRAME"):
-            raise _Refused(f"the instruction {name}")
+            raise _RefusedError(f"the instruction {name}")
 
 
 def _known(module: Any, name: Any) -> _Name:
     wanted = _Name(module, name)
     if wanted not in _MAKERS and wanted != _NDARRAY:
-        raise _Refused(f"the name '{module}.{name}'"[:80])
+        raise _RefusedError(f"the name '{module}.{name}'"[:80])
     return wanted
 
 
 def _made(function: Any, arguments: Any) -> Any:
     if not isinstance(function, _Name) or function not in _MAKERS:
-        raise _Refused("a call of something unknown")
+        raise _RefusedError("a call of something unknown")
     return _MAKERS[function](*arguments)
 
 
 def _make_empty(kind: Any, shape: Any, code: Any) -> _Array:
     if kind != _NDARRAY or shape != (0,):
-        raise _Refused("an array of another kind")
+        raise _RefusedError("an array of another kind")
     return _Array()
 
 
 def _make_dtype(code: Any, align: Any = False, copy: Any = True) -> _Dtype:
     if not isinstance(code, str) or not re.fullmatch(r"f[248]|[iu][1248]|b1", code):
-        raise _Refused(f"the type of values {code!r}"[:60])
+        raise _RefusedError(f"the type of values {code!r}"[:60])
     return _Dtype(code)
 
 
 def _make_bytes(text: Any, encoding: Any) -> bytes:
     if not isinstance(text, str) or encoding != "latin1":
-        raise _Refused("text in another encoding")
+        raise _RefusedError("text in another encoding")
     return text.encode("latin1")
 
 
 def _make_array(buffer: Any, dtype: Any, shape: Any, order: Any) -> _Array:
     if order not in ("C", "F"):
-        raise _Refused("an array of another order")
+        raise _RefusedError("an array of another order")
     array = _Array()
     _set(array, (1, shape, dtype, order == "F", buffer))
     return array
@@ -206,28 +206,29 @@ _MAKERS: dict[_Name, Callable[..., Any]] = {
 def _set(target: Any, state: Any) -> None:
     """The state that numpy gives its types and arrays."""
     if isinstance(target, _Dtype):
-        version, order, *rest = state
+        _, order, *rest = state
         if order not in ("<", ">", "=", "|") or any(part is not None for part in rest[:3]):
-            raise _Refused("a type with fields")
+            raise _RefusedError("a type with fields")
         target.order = order
     elif isinstance(target, _Array):
-        version, shape, dtype, fortran, content = state
+        _, shape, dtype, fortran, content = state
         if not isinstance(dtype, _Dtype) or not isinstance(content, bytes | bytearray):
-            raise _Refused("an array of objects")
+            raise _RefusedError("an array of objects")
         target.shape, target.dtype = shape, dtype
         target.fortran, target.content = bool(fortran), content
     else:
-        raise _Refused("an object with a state of its own")
+        raise _RefusedError("an object with a state of its own")
 
 
 def _as_array(result: Any) -> npt.NDArray[np.generic]:
     if not isinstance(result, _Array) or result.dtype is None:
-        raise _Refused("no array")
+        raise _RefusedError("no array")
     shape = result.shape
     if not isinstance(shape, tuple) or not all(type(size) is int and size >= 0 for size in shape):
-        raise _Refused("an array of no proper shape")
-    dtype = np.dtype(result.dtype.code).newbyteorder(result.dtype.order)
+        raise _RefusedError("an array of no proper shape")
+    order = result.dtype.order
+    dtype = np.dtype(result.dtype.code if order == "|" else order + result.dtype.code)
     if len(shape) > _MOST_DIMENSIONS or math.prod(shape) * dtype.itemsize != len(result.content):
-        raise _Refused(f"an array whose shape {str(shape)[:60]} does not fit its content")
+        raise _RefusedError(f"an array whose shape {str(shape)[:60]} does not fit its content")
     flat = np.frombuffer(result.content, dtype=dtype)
     return flat.reshape(shape, order="F" if result.fortran else "C")
