@@ -238,7 +238,7 @@ def test_real_data_asked_for_are_never_replaced_by_generated_ones(
     monkeypatch.setenv(datasets.DATA_VARIABLE, str(tmp_path))
     with pytest.raises(DatasetError, match="found none"):
         load_dataset("ba_4motifs")
-    assert [entry.at_hand for entry in list_datasets()] == [False] * len(NAMES)
+    assert not any(entry.at_hand for entry in list_datasets())
 
 
 def test_an_argument_counts_more_than_the_environment(
@@ -256,6 +256,9 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_list_agrees_with_what_is_loaded() -> None:
     for entry in list_datasets():
+        if entry.name not in NAMES:
+            assert (entry.at_hand, entry.source) == (False, "missing")
+            continue
         bundle = load_dataset(entry.name)
         assert entry.graphs == len(bundle.graphs)
         assert entry.split == bundle.split.sizes
