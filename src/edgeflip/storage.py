@@ -16,10 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_from_tensors
-from torch import Tensor
+from torch import Tensor, uint8
 
 from edgeflip.errors import ArtifactError
 
@@ -162,6 +162,45 @@ def read_artifact(
             f"of a {kind}."
         )
     return document["config"], _read_tensors(place, document["weights"]["sha256"])
+
+
+def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Tensor]) -> Path:
+    """Write tensors as one safetensors file with a checksum of their content, whole or not at all."""
+    place = Path(path)
+    whole = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    _write_bytes(place, bytes_from_tensors(whole, metadata={"sha256": _tensor_checksum(whole)}))
+    return place
+
+
+def read_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Read tensors that `write_tensors` wrote.
+
+    Raises:
+        ArtifactError: if the file is missing, damaged or changed.
+    """
+    place = Path(path)
+    try:
+        with safe_open(place, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+            expected = (file.metadata() or {}).get("sha256")
+    except (OSError, SafetensorError, ValueError) as error:
+        raise ArtifactError(
+            f"expected tensors in {place}, got '{error}'; write the file again."
+        ) from None
+    if _tensor_checksum(tensors) != expected:
+        raise ArtifactError(
+            f"expected {place} as edgeflip wrote it, got one that was changed; write it again."
+        )
+    return tensors
+
+
+def _tensor_checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)}".encode())
+        if tensor.numel():
+            digest.update(tensor.flatten().view(uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _read_document(path: Path) -> dict[str, Any]:

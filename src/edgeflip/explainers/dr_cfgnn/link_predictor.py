@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.dr_cfgnn.structure import (
@@ -89,19 +91,27 @@ class LinkPredictor(nn.Module):
         self.rest = _decoder_rest(config.decoder)
 
     def encode(self, x: Tensor, adjacency: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Node embeddings Z [b, n, d_z] and structural pair features [b, n, n, …] or None."""
-        pair = None
+        """Node embeddings Z [b, n, d_z] and structural pair features [b, n, n, …] or None.
+
+        The first product X W is made apart from that of the structural features: variants of one
+        graph share X, given as [n, F], and with it the one product that grows with F.
+        """
+        first, pair = self._first_layer(), None
+        hidden = functional.linear(x, first.weight[:, : self.num_features], first.bias)
         if self.config.structural:
             node, pair = structural_features(adjacency, mask)
-            x = torch.cat([x, node], dim=2)
+            hidden = hidden + functional.linear(node, first.weight[:, self.num_features :])
         messages = _normalised(adjacency)
-        hidden = x
-        for weight, norm in zip(self.weights, self.norms, strict=True):
-            hidden = messages @ weight(hidden)
+        for place, (weight, norm) in enumerate(zip(self.weights, self.norms, strict=True)):
+            hidden = messages @ (weight(hidden) if place else hidden)
             rows = norm(hidden[mask])
             hidden = torch.zeros_like(hidden)
             hidden[mask] = self.dropout(rows.relu())
         return hidden, pair
+
+    def _first_layer(self) -> nn.Linear:
+        first: Any = self.weights[0]  # typed: a ModuleList only knows modules
+        return first  # type: ignore[no-any-return]
 
     def ends(self, embeddings: Tensor, classes: Tensor | None) -> tuple[Tensor, Tensor]:
         """The decoder's first layer per node, for either end of a pair [b, n, hidden] each.
@@ -180,7 +190,7 @@ class LinkPredictor(nn.Module):
             part = adjacency[start : start + step]
             mask = torch.ones(part.size(0), nodes, dtype=torch.bool)
             chosen = None if classes is None else classes[start : start + step]
-            embeddings, features = self.encode(x.expand(part.size(0), -1, -1), part, mask)
+            embeddings, features = self.encode(x, part, mask)
             low, high = self.ends(embeddings, chosen)
             pair = None if features is None else features[:, u, v].flatten(0, 1)
             logits = self.decode(low[:, u].flatten(0, 1), high[:, v].flatten(0, 1), pair)

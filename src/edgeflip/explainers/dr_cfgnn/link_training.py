@@ -20,9 +20,13 @@ from torch_geometric.data import Data
 
 from edgeflip.errors import ConfigError, GraphError, TrainingError
 from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
+from edgeflip.explainers.dr_cfgnn.structure import PAIR_FEATURES
 from edgeflip.graphs import Edge, PairSpace
 from edgeflip.progress import progress_bar
 from edgeflip.settings import STRICT
+
+# Values of features and of pair features in one look at validation graphs; more are worked off in parts.
+_LOOK_VALUES = 20_000_000
 
 Knowledge: TypeAlias = Callable[[Data], Iterable[Edge]] | Iterable[Edge] | None
 """Pairs of a graph, as a function of the graph or as one list for all graphs."""
@@ -116,8 +120,11 @@ class LinkTrainingReport:
 class PaddedGraphs:
     """Graphs as dense stacks, padded to the largest.
 
+    Features are padded only when they are asked for, batch by batch: with hundreds of them per node
+    the padded stack of a whole dataset would be the largest thing in memory.
+
     Attributes:
-        x: Node features [b, n, F].
+        features: Node features of each graph, not copied [nodes, F] each.
         adjacency: 0/1 without self-loops [b, n, n].
         mask: Which nodes are there [b, n].
         labels: Classes [b].
@@ -125,19 +132,28 @@ class PaddedGraphs:
         forbidden: Pairs that must not [b, n, n].
     """
 
-    x: Tensor
+    features: tuple[Tensor, ...]
     adjacency: Tensor
     mask: Tensor
     labels: Tensor
     required: Tensor
     forbidden: Tensor
 
+    @property
+    def x(self) -> Tensor:
+        """Node features, padded with zeros [b, n, F]."""
+        count, size = self.mask.shape
+        padded = torch.zeros(count, size, self.features[0].size(1))
+        for place, rows in enumerate(self.features):
+            padded[place, : rows.size(0)] = rows
+        return padded
+
     def take(self, places: Tensor) -> PaddedGraphs:
         """Some of the graphs, cut to the largest among them."""
         mask = self.mask[places]
         size = int(mask.sum(dim=1).max())
         return PaddedGraphs(
-            self.x[places, :size],
+            tuple(self.features[place] for place in places.tolist()),
             self.adjacency[places, :size, :size],
             mask[:, :size],
             self.labels[places],
@@ -147,7 +163,7 @@ class PaddedGraphs:
 
     def __len__(self) -> int:
         """Number of graphs."""
-        return self.x.size(0)
+        return len(self.features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,12 +191,11 @@ def pad_graphs(
     """Stack graphs of any sizes."""
     sizes = [int(graph.num_nodes or 0) for graph in graphs]
     count, size = len(graphs), max(sizes)
-    x = torch.zeros(count, size, node_features(graphs[0]).size(1))
+    features = tuple(node_features(graph) for graph in graphs)
     adjacency = torch.zeros(count, size, size)
     mask = torch.zeros(count, size, dtype=torch.bool)
     must, must_not = torch.zeros(2, count, size, size, dtype=torch.bool)
     for place, graph in enumerate(graphs):
-        x[place, : sizes[place]] = node_features(graph)
         source, target = graph.edge_index
         adjacency[place, source, target] = 1.0
         mask[place, : sizes[place]] = True
@@ -193,7 +208,7 @@ def pad_graphs(
             "expected required edges and forbidden pairs to be disjoint, got a pair in both; drop it "
             "from one."
         )
-    return PaddedGraphs(x, adjacency, mask, torch.tensor(labels), must, must_not)
+    return PaddedGraphs(features, adjacency, mask, torch.tensor(labels), must, must_not)
 
 
 def node_features(graph: Data) -> Tensor:
@@ -354,7 +369,16 @@ class LinkTrainer:
         """Area under the ROC curve over all pairs of the validation graphs."""
         self.model.eval()
         classes = self._classes(self.val.labels, dropout=0.0)
-        logits = self.model(self.val.x, exam.messages, self.val.mask, classes, exam.pairs)
+        logits = torch.empty(exam.pairs.size(1))
+        for places in torch.arange(len(self.val)).split(self._graphs_per_look()):
+            first, last = int(places[0]), int(places[-1])
+            chosen = (exam.pairs[0] >= first) & (exam.pairs[0] <= last)
+            pairs = exam.pairs[:, chosen] - torch.tensor([[first], [0], [0]])
+            part = self.val.take(places)
+            size = part.mask.size(1)
+            given = None if classes is None else classes[places]
+            messages = exam.messages[places, :size, :size]
+            logits[chosen] = self.model(part.x, messages, part.mask, given, pairs)
         if not bool(torch.isfinite(logits).all()):
             raise TrainingError(
                 "expected finite scores of the link predictor, got NaN or infinity on the validation "
@@ -363,6 +387,11 @@ class LinkTrainer:
         if len(set(exam.targets.tolist())) < 2:
             return 0.5
         return float(roc_auc_score(exam.targets.numpy(), logits.numpy()))
+
+    def _graphs_per_look(self) -> int:
+        """How many validation graphs fit into one forward pass."""
+        size, width = self.val.mask.size(1), self.val.features[0].size(1)
+        return max(1, _LOOK_VALUES // (size * (size * PAIR_FEATURES + width)))
 
     def _epoch(self, epoch: int) -> None:
         self.model.train()
