@@ -177,7 +177,7 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
     """
     try:
         from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging as transformers_logging
+        from transformers.utils import logging
     except ImportError:
         raise DatasetError(
             "expected the package transformers to encode texts, got none; install it with "
@@ -191,8 +191,9 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
     elif settings.revision is not None:
         options["revision"] = settings.revision
     # A second bar for the tenth of a second that loading takes would only hide ours.
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
+    reporting: Any = logging  # typed: some of its functions have no types
+    bars = reporting.is_progress_bar_enabled()
+    reporting.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, use_fast=True, **options)
         model = AutoModel.from_pretrained(place, use_safetensors=True, **options)
@@ -204,7 +205,7 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
         ) from None
     finally:
         if bars:
-            transformers_logging.enable_progress_bar()
+            reporting.enable_progress_bar()
     if not getattr(tokenizer, "is_fast", False):
         raise DatasetError(
             f"expected the encoder '{settings.name}' to have a fast tokenizer, which tells pieces "
