@@ -409,6 +409,14 @@ def test_a_preset_is_part_of_the_version(monkeypatch, tmp_path):
     assert seen[3] == seen[2]
 
 
+def test_a_setting_that_a_method_does_not_have_is_refused_at_once(tmp_path):
+    methods = (MethodSpec("dr-cfgnn", settings={"denois": False}),)
+    with pytest.raises(ConfigError) as error:
+        run_bench(BenchSpec(**{**vars(TINY), "methods": methods}), tmp_path / "run")
+    assert_sentence(error, "'denois'", "denoise")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_dataset_that_does_not_exist_leaves_nothing_behind(tmp_path):
     spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_2motif",)})
     with pytest.raises(UnknownNameError, match="ba_2motifs"):

@@ -28,6 +28,7 @@ from edgeflip.errors import (
 )
 from edgeflip.oracle import one_line
 from edgeflip.progress import progress_bar
+from edgeflip.registry import explainer_class
 from edgeflip.storage import read_json, write_json
 from edgeflip.versions import code_version, package_version
 
@@ -437,11 +438,17 @@ def _crew(workers: int, spec: BenchSpec, models: Path, data_dir: Path | None) ->
 
 
 def _check_names(spec: BenchSpec) -> None:
-    """Refuse datasets that do not exist at all, before anything is written."""
+    """Refuse datasets that do not exist at all, and settings no method has, before anything runs."""
     known = [entry.name for entry in list_datasets()]
     for dataset in spec.datasets:
         if dataset.strip().lower().replace("-", "_") not in known:
             raise unknown_name("dataset", dataset, known)
+        for method in spec.methods:
+            explainer_class(method.name).for_dataset(
+                dataset,
+                profile=method.profile or spec.profile,
+                overrides=spec.overrides(method, dataset),
+            )
 
 
 @contextmanager
