@@ -444,7 +444,9 @@ def test_other_damage_is_one_sentence(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", made_up())
     text = (folder / "results.jsonl").read_text(encoding="utf-8")
     (folder / "results.jsonl").write_text("no JSON\n" + text, encoding="utf-8")
-    with pytest.raises(ArtifactError, match=r"results\.jsonl, got something else in line 1; remove"):
+    with pytest.raises(
+        ArtifactError, match=r"results\.jsonl, got something else in line 1; remove"
+    ):
         read_results(folder)
     (folder / "meta.json").write_text("[]", encoding="utf-8")
     with pytest.raises(ArtifactError, match=r"table of JSON in .*meta\.json"):
