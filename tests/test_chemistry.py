@@ -15,6 +15,7 @@ from edgeflip.chemistry import (
     molecule_constraints,
     molecule_graph,
     to_smiles,
+    valid_share,
 )
 from edgeflip.datasets import load_dataset
 from edgeflip.datasets.catalogue import catalogue
@@ -217,3 +218,14 @@ def test_the_oracle_ignores_the_smiles():
     bare = Data(x=graph.x, edge_index=graph.edge_index)
     oracle = ModelOracle(GCNClassifier(num_features=9, num_classes=2))
     assert torch.equal(oracle.predict_proba([graph]), oracle.predict_proba([bare]))
+
+
+def test_the_share_of_possible_molecules_is_counted():
+    benzene = molecule_graph("c1ccccc1")
+    neopentane = molecule_graph("CC(C)(C)C")
+    # The middle carbon of neopentane has four bonds already; a fifth is impossible.
+    with_methane = molecule_graph("CC(C)(C)C.C")
+    impossible = EditSet(added={(1, 5)}).apply(with_methane)
+    assert valid_share([]) is None
+    assert valid_share([benzene, neopentane]) == 1.0
+    assert valid_share([benzene, impossible]) == 0.5

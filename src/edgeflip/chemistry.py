@@ -12,7 +12,7 @@ An added bond is single. A bond that goes leaves hydrogens behind, as many as it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -81,6 +81,19 @@ def molecule(graph: Data) -> Any:
             f"expected a graph that is a possible molecule, got one where {error}; "
             "explain with the rules of chemistry to get possible ones only."
         ) from None
+
+
+def valid_share(graphs: Iterable[Data]) -> float | None:
+    """The share of graphs that are possible molecules; None without graphs."""
+    verdicts = []
+    for graph in graphs:
+        try:
+            molecule(graph)
+        except GraphError:
+            verdicts.append(0.0)
+        else:
+            verdicts.append(1.0)
+    return sum(verdicts) / len(verdicts) if verdicts else None
 
 
 def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | None = None) -> str:

@@ -21,6 +21,7 @@ from torch_geometric.data import Data
 from edgeflip.base import CounterfactualExplainer
 from edgeflip.bench.journal import Row
 from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.chemistry import valid_share
 from edgeflip.datasets import DatasetBundle, load_dataset
 from edgeflip.edits import EdgeFill, EditSet
 from edgeflip.errors import EdgeflipError
@@ -309,6 +310,8 @@ class Cell:
                 f"{prefix}{name}": None if math.isnan(value) else value
                 for name, value in distances.items()
             }
+            is_chemistry = self.ground.bundle.drawing == "molecule"
+            values[f"{prefix}valid_molecules"] = valid_share(graphs) if is_chemistry else None
         return {"kind": "plausibility", **self._about(), "graphs": len(found), **values}
 
     def _about(self) -> Row:

@@ -268,22 +268,29 @@ def plausibility_table(results: Results, summaries: Summaries) -> Table:
     rows = []
     for dataset in results.datasets:
         known = [summaries[dataset, method] for method in results.methods]
-        cells = mark_best([_cell(dataset, "", (links, mmds), summary) for summary in known])
-        plain = [
-            Entry(
-                Metric(metric.name, metric.style),
-                over_seeds(summary[f"baseline_{metric.name}"].value for summary in known).value,
+        valid = (Metric("valid_molecules", "share", 1),)
+        chemical = any(summary["valid_molecules"].value is not None for summary in known)
+        compared = (mmds, valid) if chemical else (mmds,)
+        cells = mark_best([_cell(dataset, "", (links, *compared), summary) for summary in known])
+        plain = tuple(
+            tuple(
+                Entry(
+                    Metric(metric.name, metric.style),
+                    over_seeds(summary[f"baseline_{metric.name}"].value for summary in known).value,
+                )
+                for metric in line
             )
-            for metric in mmds
-        ]
-        rows.append(TableRow((results.title(dataset),), ((tuple(plain),), *cells), dataset))
+            for line in compared
+        )
+        rows.append(TableRow((results.title(dataset),), (plain, *cells), dataset))
     return Table(
         key="plausibility",
         title="Plausibility: likelihood of added ↑ / removed ↓ edges, and below MMD of degrees ↓ / "
         "clustering ↓ / spectrum ↓",
         note="Likelihoods are those of a link predictor. The MMDs say how far the edited graphs are "
         "from the dataset's; the first column is what the unedited test graphs have, the best to "
-        "hope for. The paper prints none of these.",
+        "hope for. Molecules have a third line: the share that is chemically possible. The paper prints "
+        "none of these.",
         head=("Dataset",),
         columns=("unedited graphs", *(paper.label(method) for method in results.methods)),
         rows=tuple(rows),

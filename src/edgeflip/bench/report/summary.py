@@ -242,7 +242,8 @@ def _by_class(seeds: Sequence[Rows]) -> dict[int, dict[str, Mean]]:
 
 
 _MMDS = ("degree_mmd", "clustering_mmd", "spectrum_mmd")
-_PLAUSIBILITY = (*_MMDS, *(f"baseline_{name}" for name in _MMDS))
+_COMPARED = (*_MMDS, "valid_molecules")
+_PLAUSIBILITY = (*_COMPARED, *(f"baseline_{name}" for name in _COMPARED))
 _MEASURES: dict[str, Callable[[Rows], float | None]] = {
     "validity": _validity,
     "fidelity": _of_found("fidelity"),
