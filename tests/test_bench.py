@@ -15,7 +15,9 @@ import pytest
 from conftest import assert_sentence
 from edgeflip import registry, versions
 from edgeflip.bench import cell as cell_module
-from edgeflip.bench import run as run_module
+from edgeflip.bench import folder as folder_module
+from edgeflip.bench import ground as ground_module
+from edgeflip.bench import timing as timing_module
 from edgeflip.bench.journal import Journal, key_of
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import BenchInterrupted, run_bench
@@ -201,7 +203,13 @@ def test_a_run_gives_a_row_per_graph_and_method_and_a_table(tmp_path, models):
     assert all(entry["label"] == entry["truth"] for entry in rows)
     assert all(entry["found"] for entry in rows)
     assert all(entry["size"] == len(entry["added"] + entry["removed"]) >= 1 for entry in rows)
-    assert all(entry["wall_seconds"] > 0 and "oracle" in entry["stages"] for entry in rows)
+    assert all(entry["wall_seconds"] > 0 and entry["cpu_seconds"] > 0 for entry in rows)
+    for entry in rows:
+        stages = entry["stages"].values()
+        assert "oracle" in entry["stages"]
+        assert all(set(stage) == {"seconds", "cpu_seconds", "oracle_calls"} for stage in stages)
+        assert 0 < sum(stage["cpu_seconds"] for stage in stages) <= entry["cpu_seconds"]
+        assert sum(stage["oracle_calls"] for stage in stages) == entry["oracle_calls"]
     table = pq.read_table(tmp_path / "results.parquet").to_pylist()
     assert [entry["fidelity"] for entry in table] == [entry["fidelity"] for entry in rows]
     (oracle,) = rows_of(tmp_path, "oracle")
@@ -258,7 +266,7 @@ def test_a_folder_of_another_spec_or_version_is_refused(tmp_path, models, monkey
     assert_sentence(error, "'tiny'")
     renamed = BenchSpec(**{**vars(TINY), "title": "another title changes nothing"})
     assert run_bench(renamed, tmp_path, models=models).measured == 0
-    monkeypatch.setattr(run_module, "code_version", lambda: "0.0.1+other")
+    monkeypatch.setattr(folder_module, "code_version", lambda: "0.0.1+other")
     with pytest.raises(ConfigError) as error:
         run_bench(TINY, tmp_path, models=models)
     assert_sentence(error, "0.0.1+other")
@@ -290,14 +298,14 @@ def test_a_folder_in_use_is_refused(tmp_path, models):
 
 
 def test_a_dataset_that_is_not_at_hand_is_skipped_and_the_rest_runs(tmp_path, models, monkeypatch):
-    real = cell_module.load_dataset
+    real = ground_module.load_dataset
 
     def without(name, folder=None):
         if name == "ba_3motifs":
             raise DatasetError("expected ba_3motifs.npz, got no such file; put it there.")
         return real(name, folder)
 
-    monkeypatch.setattr(cell_module, "load_dataset", without)
+    monkeypatch.setattr(ground_module, "load_dataset", without)
     told = []
     spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_3motifs", "ba_2motifs")})
     report = run_bench(spec, tmp_path, models=models, tell=told.append)
@@ -342,7 +350,7 @@ def odd_methods(monkeypatch):
 
 def test_failures_and_endless_searches_become_rows(tmp_path, models, odd_methods, monkeypatch):
     monkeypatch.setattr(Moody, "seen", 0)
-    monkeypatch.setattr(cell_module, "_GRACE", 0.2)
+    monkeypatch.setattr(timing_module, "_GRACE", 0.2)
     spec = BenchSpec(**{**vars(TINY), "methods": (MethodSpec("moody"),), "seconds": 0.2})
     report = run_bench(spec, tmp_path, models=models)
     first, second, third = rows_of(tmp_path)

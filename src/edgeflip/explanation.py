@@ -79,10 +79,17 @@ class FactualSubgraph:
 
 @dataclass(frozen=True)
 class Stage:
-    """Time and oracle calls of one stage of the search."""
+    """Time and oracle calls of one stage of the search.
+
+    Attributes:
+        seconds: Wall-clock seconds.
+        oracle_calls: Graphs the oracle was asked about.
+        cpu_seconds: CPU seconds of the process, all its threads together.
+    """
 
     seconds: float = 0.0
     oracle_calls: int = 0
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -32,16 +32,15 @@ class StageClock:
     def __init__(self, oracle: MeteredOracle) -> None:
         self._oracle = oracle
         self._names: list[str] = []
-        self._totals: dict[str, list[float]] = {}
-        self._mark = time.perf_counter()
-        self._calls = oracle.calls
+        self._totals: dict[str, Stage] = {}
+        self._mark = self._now()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Count the time and calls of the block for a stage."""
         self._book()
         self._names.append(name)
-        self._totals.setdefault(name, [0.0, 0])
+        self._totals.setdefault(name, Stage())
         try:
             yield
         finally:
@@ -50,19 +49,32 @@ class StageClock:
 
     def add_calls(self, name: str, calls: int) -> None:
         """Count oracle calls made outside the metered oracle."""
-        self._totals.setdefault(name, [0.0, 0])[1] += calls
+        self._add(name, Stage(oracle_calls=calls))
 
     def stages(self) -> dict[str, Stage]:
         """Totals so far, in order of first use."""
-        return {name: Stage(total[0], int(total[1])) for name, total in self._totals.items()}
+        return dict(self._totals)
+
+    def _now(self) -> Stage:
+        return Stage(time.perf_counter(), self._oracle.calls, time.process_time())
 
     def _book(self) -> None:
-        now, calls = time.perf_counter(), self._oracle.calls
+        before, self._mark = self._mark, self._now()
         if self._names:
-            total = self._totals[self._names[-1]]
-            total[0] += now - self._mark
-            total[1] += calls - self._calls
-        self._mark, self._calls = now, calls
+            spent = Stage(
+                self._mark.seconds - before.seconds,
+                self._mark.oracle_calls - before.oracle_calls,
+                self._mark.cpu_seconds - before.cpu_seconds,
+            )
+            self._add(self._names[-1], spent)
+
+    def _add(self, name: str, more: Stage) -> None:
+        total = self._totals.get(name, Stage())
+        self._totals[name] = Stage(
+            total.seconds + more.seconds,
+            total.oracle_calls + more.oracle_calls,
+            total.cpu_seconds + more.cpu_seconds,
+        )
 
 
 @dataclass(eq=False)

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
-import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.base import CounterfactualExplainer
+from edgeflip.bench.ground import Ground, truth_of
 from edgeflip.bench.journal import Row
-from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.bench.spec import MethodSpec
+from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
 from edgeflip.chemistry import valid_share
-from edgeflip.datasets import DatasetBundle, load_dataset
-from edgeflip.edits import EdgeFill, EditSet
+from edgeflip.edits import EditSet
 from edgeflip.errors import EdgeflipError
-from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.explanation import CounterfactualSet
-from edgeflip.fitting import data_checksum, fit_once
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import Budget
+from edgeflip.fitting import Fit, fit_once
 from edgeflip.metrics import (
     Noise,
     add_noise,
@@ -41,175 +32,7 @@ from edgeflip.metrics import (
     mmd,
     noise_outcome,
 )
-from edgeflip.metrics.plausibility import Descriptors
-from edgeflip.oracle import ModelOracle, one_line
-from edgeflip.presets import load_preset
-from edgeflip.registry import explainer_class
-from edgeflip.storage import checksum, read_json, write_json
-from edgeflip.training import oracle_for
-from edgeflip.versions import code_version
-
-
-class TooSlowError(Exception):
-    """A method went on long after its deadline."""
-
-
-@dataclass
-class Clock:
-    """Where the seconds of a run went.
-
-    Attributes:
-        training: Training oracles and fitting explainers.
-        explaining: Inside the explainers.
-        oracle: Inside the oracle while answers were rated.
-    """
-
-    training: float = 0.0
-    explaining: float = 0.0
-    oracle: float = 0.0
-
-    @contextmanager
-    def of(self, name: str) -> Iterator[None]:
-        """Count the seconds of a block."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            setattr(self, name, getattr(self, name) + time.perf_counter() - started)
-
-
-class TimedOracle:
-    """An oracle whose time is counted."""
-
-    def __init__(self, oracle: ModelOracle, clock: Clock) -> None:
-        self._oracle, self._clock = oracle, clock
-
-    @property
-    def num_classes(self) -> int:
-        """Number of classes C."""
-        return self._oracle.num_classes
-
-    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
-        """Class probabilities [len(graphs), C]."""
-        with self._clock.of("oracle"):
-            return self._oracle.predict_proba(graphs)
-
-    def predict_edits(
-        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
-    ) -> Tensor:
-        """Class probabilities of edited graphs [candidates, C]."""
-        with self._clock.of("oracle"):
-            return self._oracle.predict_edits(space, toggles, fill=fill)
-
-
-@dataclass(eq=False)
-class Ground:
-    """What the methods of one dataset and seed share: the graphs and the oracle.
-
-    Attributes:
-        spec: The benchmark.
-        bundle: The dataset.
-        seed: The seed.
-        models: Folder of what was trained before.
-        clock: Where the seconds go.
-    """
-
-    spec: BenchSpec
-    bundle: DatasetBundle
-    seed: int
-    models: Path
-    clock: Clock = field(default_factory=Clock)
-
-    @classmethod
-    def load(
-        cls, spec: BenchSpec, dataset: str, seed: int, models: Path, data_dir: Path | None
-    ) -> Ground:
-        """Read the dataset."""
-        return cls(spec, load_dataset(dataset, data_dir), seed, models)
-
-    @cached_property
-    def oracle(self) -> ModelOracle:
-        """The oracle, trained if it never was."""
-        settings = load_preset(self.bundle.name, self.spec.profile).oracle
-        shaped_by = {
-            "settings": repr(settings),
-            "graphs": data_checksum([*self.bundle.train, *self.bundle.val]),
-            "seed": self.seed,
-            "code": code_version(),
-        }
-        self._place = self.models / f"oracle-{self.bundle.name}-{checksum(shaped_by)[:16]}"
-        started, cpu_started = time.perf_counter(), time.process_time()
-        known = (self._place / "time.json").exists()
-        with self.clock.of("training"):
-            oracle = oracle_for(self.bundle, self._place, profile=self.spec.profile, seed=self.seed)
-        if not known:
-            times = {
-                "seconds": time.perf_counter() - started,
-                "cpu_seconds": time.process_time() - cpu_started,
-            }
-            write_json(self._place / "time.json", times)
-        return oracle
-
-    @cached_property
-    def predicted(self) -> list[int]:
-        """The oracle's classes of the test graphs."""
-        labels: list[int] = self.oracle.predict(self.bundle.test).tolist()
-        return labels
-
-    @cached_property
-    def places(self) -> list[int]:
-        """Which test graphs are explained."""
-        truth = [_truth(graph) for graph in self.bundle.test]
-        chosen = [
-            place
-            for place, (label, true) in enumerate(zip(self.predicted, truth, strict=True))
-            if label == true or not self.spec.only_correct
-        ]
-        return chosen[: self.spec.graphs]
-
-    def row(self) -> Row:
-        """What is to be known of the oracle."""
-        truth = [_truth(graph) for graph in self.bundle.test]
-        times = read_json(self._place / "time.json")
-        hits = sum(a == b for a, b in zip(self.predicted, truth, strict=True))
-        return {
-            "kind": "oracle",
-            "dataset": self.bundle.name,
-            "seed": self.seed,
-            "accuracy": hits / len(truth),
-            "graphs": len(self.places),
-            "test_graphs": len(truth),
-            "class_names": list(self.bundle.class_names),
-            "origin": self.bundle.card.origin,
-            "title": self.bundle.card.title,
-            "has_motif": self.bundle.motif_nodes is not None,
-            "seconds": times["seconds"],
-            "cpu_seconds": times["cpu_seconds"],
-        }
-
-    @cached_property
-    def referee(self) -> DRCFGNN:
-        """A link predictor that rates edges, the same for every method."""
-        profile = "smoke" if self.spec.profile == "smoke" else "cpu"
-        explainer = DRCFGNN.for_dataset(
-            self.bundle.name, profile=profile, overrides={"one_hot": False, "denoise": False}
-        )
-        with self.clock.of("training"):
-            fit = fit_once(
-                explainer,
-                self.bundle,
-                self.oracle,
-                self.models,
-                seed=self.seed,
-                with_validation=True,
-            )
-        assert isinstance(fit.explainer, DRCFGNN)
-        return fit.explainer
-
-    @cached_property
-    def training_graphs(self) -> Descriptors:
-        """The training graphs' degrees, clustering and spectra."""
-        return describe(self.bundle.train)
+from edgeflip.oracle import one_line
 
 
 @dataclass(eq=False)
@@ -230,13 +53,9 @@ class Cell:
         return self.ground.spec.label(self.method)
 
     @cached_property
-    def _fit(self) -> Any:
+    def _fit(self) -> Fit:
         ground, spec = self.ground, self.ground.spec
-        explainer = explainer_class(self.method.name).for_dataset(
-            ground.bundle.name,
-            profile=self.method.profile or spec.profile,
-            overrides=spec.overrides(self.method, ground.bundle.name),
-        )
+        explainer = spec.make_explainer(self.method, ground.bundle.name)
         oracle = ground.oracle
         with ground.clock.of("training"):
             return fit_once(
@@ -251,20 +70,21 @@ class Cell:
     @property
     def explainer(self) -> CounterfactualExplainer[Any]:
         """The fitted explainer."""
-        fitted: CounterfactualExplainer[Any] = self._fit.explainer
-        return fitted
+        return self._fit.explainer
 
     def fit_row(self) -> Row:
-        """What fitting took."""
-        report = getattr(self.explainer, "report_", None)
-        return {
-            "kind": "fit",
-            **self._about(),
-            "seconds": self._fit.seconds,
-            "cpu_seconds": self._fit.cpu_seconds,
-            "learns": self.explainer.learns,
-            "notes": {} if report is None else {"auc": getattr(report, "auc", None)},
-        }
+        """What fitting took, or why it failed."""
+        row: Row = {"kind": "fit", **self._about(), "learns": True, "notes": {}}
+        try:
+            if self.ground.spec.plausibility:
+                self.ground.referee  # noqa: B018 - trains it before graphs are timed
+            fit = self._fit
+        except Exception as error:
+            return {**row, "seconds": 0.0, "cpu_seconds": 0.0, "error": _reason(error)}
+        report = getattr(fit.explainer, "report_", None)
+        notes = {} if report is None else {"auc": getattr(report, "auc", None)}
+        times = {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds}
+        return {**row, **times, "learns": fit.explainer.learns, "notes": notes}
 
     def graph_row(self, place: int) -> Row:
         """Explain one test graph and rate the answer; whatever goes wrong becomes part of the row."""
@@ -294,7 +114,7 @@ class Cell:
             **self._about(),
             "graph": place,
             "label": self.ground.predicted[place],
-            "truth": _truth(self.ground.bundle.test[place]),
+            "truth": truth_of(self.ground.bundle.test[place]),
             **_NOTHING,
         }
 
@@ -328,7 +148,7 @@ class Cell:
         if spec.seconds is not None:
             own = budget.seconds if budget.seconds is not None else spec.seconds
             budget = replace(budget, seconds=min(own, spec.seconds))
-        with self.ground.clock.of("explaining"), _hard_limit(budget):
+        with self.ground.clock.of("explaining"), hard_limit(budget):
             return explainer.explain(
                 graph, target=target, budget=budget, keep=spec.keep, seed=self.ground.seed
             )
@@ -393,9 +213,6 @@ class Cell:
         return {"added_likelihood": added, "removed_likelihood": removed}
 
 
-# Seconds beyond twice its deadline after which a method is ended.
-_GRACE = 10.0
-
 _NOTHING: Row = {
     "status": "error",
     "stopped_by": None,
@@ -422,10 +239,6 @@ _NOTHING: Row = {
     "noise": None,
     "targets": None,
 }
-
-
-def _truth(graph: Data) -> int:
-    return int(graph.y) if isinstance(graph.y, Tensor) else -1
 
 
 def _edits(row: Row) -> EditSet:
@@ -462,10 +275,7 @@ def _outcome(answer: CounterfactualSet) -> Row:
         "flips": trace.flips,
         "proposals": trace.proposals,
         "oracle_calls": trace.oracle_calls,
-        "stages": {
-            name: {"seconds": stage.seconds, "oracle_calls": stage.oracle_calls}
-            for name, stage in trace.stages.items()
-        },
+        "stages": {name: asdict(stage) for name, stage in trace.stages.items()},
         "notes": dict(trace.notes),
         "found": answer.found,
     }
@@ -481,28 +291,3 @@ def _outcome(answer: CounterfactualSet) -> Row:
             "removed": [list(edge) for edge in sorted(best.edits.removed)],
         }
     return row
-
-
-@contextmanager
-def _hard_limit(budget: Budget) -> Iterator[None]:
-    """End a method that goes on long after its deadline; only the main thread can be interrupted."""
-    if budget.seconds is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    limit = 2 * budget.seconds + _GRACE
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TooSlowError(f"no answer after {limit:.0f} s, twice its deadline")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def one_thread_each() -> None:
-    """Small matrices: several threads wait for each other more than they work."""
-    torch.set_num_threads(1)

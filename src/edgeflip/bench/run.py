@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 import os
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgeflip.bench.cell import Cell, Clock, Ground, one_thread_each
+from edgeflip.bench.cell import Cell
+from edgeflip.bench.crew import Crew, Task, crew, ground_of
+from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
+from edgeflip.bench.ground import Ground
 from edgeflip.bench.journal import RESULTS, Journal, Key, Row
-from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.bench.spec import BenchSpec
+from edgeflip.bench.timing import Clock
 from edgeflip.datasets import list_datasets
-from edgeflip.errors import (
-    ArtifactError,
-    ConfigError,
-    DatasetError,
-    EdgeflipError,
-    unknown_name,
-)
-from edgeflip.oracle import one_line
+from edgeflip.errors import ConfigError, DatasetError, unknown_name
 from edgeflip.progress import progress_bar
-from edgeflip.registry import explainer_class
-from edgeflip.storage import read_json, write_json
-from edgeflip.versions import code_version, package_version
-
-META, PARQUET = "meta.json", "results.parquet"
+from edgeflip.storage import write_json
 
 # Graphs that a worker takes at a time.
 _CHUNK = 5
@@ -61,23 +49,6 @@ class RunReport:
     failures: int
     skipped: dict[str, str]
     repaired: bool
-
-
-@dataclass(frozen=True)
-class Task:
-    """Work for one process: prepare a cell, or explain some graphs.
-
-    Attributes:
-        dataset: The dataset.
-        seed: The seed.
-        method: The method; None to prepare the oracle only.
-        places: Test graphs to explain; none to fit the method only.
-    """
-
-    dataset: str
-    seed: int
-    method: MethodSpec | None = None
-    places: tuple[int, ...] = ()
 
 
 def run_bench(
@@ -113,13 +84,13 @@ def run_bench(
     """
     if workers < 1:
         raise ConfigError(f"expected at least one worker, got {workers}.")
-    _check_names(spec)
+    _check(spec)
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise ConfigError(f"expected a folder for the results, got the file {place}; give another.")
     place.mkdir(parents=True, exist_ok=True)
-    with _locked(place):
-        meta = _open_meta(spec, place, name=name, command=command, resume=resume)
+    with locked(place):
+        meta = open_meta(spec, place, name=name, command=command, resume=resume)
         journal = Journal(place / RESULTS)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
@@ -160,7 +131,7 @@ class _Session:
 
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
-        with _crew(self.workers, self.spec, self.models, self.data_dir) as crew:
+        with crew(self.workers, self.spec, self.models, self.data_dir) as team:
             grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
             for kind, tasks in (
                 ("oracles", self._missing_oracles(grounds)),
@@ -172,14 +143,14 @@ class _Session:
                     unit="model",
                     shown=progress and bool(tasks),
                 ) as bar:
-                    self._drain(crew, tasks, bar=bar)
+                    self._drain(team, tasks, bar=bar)
             todo = list(self._missing_graphs(grounds))
             done = sum(key[0] == "graph" for key in self.journal.rows)
             left = sum(len(task.places) for task in todo)
             with progress_bar(
                 "bench", total=done + left, unit="graph", shown=progress, done=done
             ) as bar:
-                self._drain(crew, todo, bar=bar)
+                self._drain(team, todo, bar=bar)
             if self.spec.plausibility:
                 self._compare_with_training_graphs(grounds)
         rows = self._write_table()
@@ -219,11 +190,8 @@ class _Session:
         found = []
         for dataset in self.spec.datasets:
             try:
-                bundle = self._ground(dataset, self.spec.seeds[0]).bundle
-                _grounds[(bundle.name, self.spec.seeds[0])] = _grounds[
-                    (dataset, self.spec.seeds[0])
-                ]
-                found.append(bundle.name)
+                self._ground(dataset, self.spec.seeds[0])
+                found.append(dataset)
             except DatasetError as error:
                 self.tell(f"{dataset} is skipped: {error}")
                 row = {"kind": "skipped", "dataset": dataset, "reason": str(error)}
@@ -259,7 +227,7 @@ class _Session:
                     yield Task(dataset, seed, method, tuple(todo[start : start + _CHUNK]))
 
     def _ground(self, dataset: str, seed: int) -> Ground:
-        return _ground(self.spec, self.models, self.data_dir, dataset, seed)
+        return ground_of(self.spec, self.models, self.data_dir, dataset, seed)
 
     def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
@@ -276,8 +244,8 @@ class _Session:
         assert task.method is not None
         return (kind, task.dataset, self.spec.label(task.method), task.seed, -1)
 
-    def _drain(self, crew: _Crew, tasks: Sequence[Task], *, bar: Any) -> None:
-        for rows, clock, seconds, waited in crew.work(tasks):
+    def _drain(self, team: Crew, tasks: Sequence[Task], *, bar: Any) -> None:
+        for rows, clock, seconds, waited in team.work(tasks):
             for row in rows:
                 self.journal.append(row)
                 self.measured += row["kind"] == "graph"
@@ -295,226 +263,11 @@ class _Session:
         return rows
 
 
-def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Rows as a Parquet file; lists and tables within a row become JSON text."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ConfigError(
-            "expected pyarrow to write Parquet, got no such package; pip install 'edgeflip[bench]'."
-        ) from error
-    nested = {"stages", "notes", "noise", "targets", "added", "removed"}
-    flat = [
-        {key: json.dumps(value) if key in nested else value for key, value in row.items()}
-        for row in rows
-    ]
-    part = path.with_suffix(".parquet.part")
-    pq.write_table(pa.Table.from_pylist(flat), part)
-    os.replace(part, path)
-
-
-# The processes.
-
-_grounds: dict[tuple[str, int], Ground] = {}
-_cells: dict[tuple[str, int, str], Cell] = {}
-_setup: tuple[BenchSpec, Path, Path | None] | None = None
-
-
-def _ground(
-    spec: BenchSpec, models: Path, data_dir: Path | None, dataset: str, seed: int
-) -> Ground:
-    """The ground of a dataset and seed, read once per process."""
-    key = (dataset, seed)
-    if key not in _grounds:
-        _grounds[key] = Ground.load(spec, dataset, seed, models, data_dir)
-    return _grounds[key]
-
-
-def _begin(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
-    """Make this process ready to work on a benchmark."""
-    global _setup
-    _setup = (spec, models, data_dir)
-    _grounds.clear()
-    _cells.clear()
-    one_thread_each()
-
-
-Result = tuple[list[Row], Clock, float, float]
-
-
-def _work(task: Task) -> Result:
-    """Do a task in this process; the rows it gives, and where its seconds went."""
-    assert _setup is not None
-    started = time.perf_counter()
-    ground = _ground(*_setup, task.dataset, task.seed)
-    ground.clock = Clock()
-    rows = list(_rows_of(ground, task))
-    return rows, ground.clock, time.perf_counter() - started, 0.0
-
-
-def _rows_of(ground: Ground, task: Task) -> Iterator[Row]:
-    if task.method is None:
-        ground.oracle  # noqa: B018 - trains it
-        yield ground.row()
-        return
-    label = ground.spec.label(task.method)
-    key = (task.dataset, task.seed, label)
-    if key not in _cells:
-        _cells[key] = Cell(ground, task.method)
-    cell = _cells[key]
-    if not task.places:
-        yield _fit_row(cell)
-    for place in task.places:
-        yield cell.graph_row(place)
-
-
-def _fit_row(cell: Cell) -> Row:
-    try:
-        if cell.ground.spec.plausibility:
-            cell.ground.referee  # noqa: B018 - trains it before graphs are timed
-        return cell.fit_row()
-    except Exception as error:
-        reason = str(error)
-        if not isinstance(error, EdgeflipError):
-            reason = f"{type(error).__name__}: {one_line(error)}"
-        about = {"dataset": cell.ground.bundle.name, "method": cell.label}
-        about |= {"explainer": cell.method.name}
-        times = {"seconds": 0.0, "cpu_seconds": 0.0, "learns": True, "notes": {}}
-        return {"kind": "fit", **about, "seed": cell.ground.seed, **times, "error": reason}
-
-
-class _Crew:
-    """Who works: this process, or a pool of others."""
-
-    def __init__(self, pool: ProcessPoolExecutor | None, workers: int) -> None:
-        self._pool, self._workers = pool, workers
-
-    def work(self, tasks: Sequence[Task]) -> Iterator[Result]:
-        """Results of tasks as they come, one graph at a time where nobody else works."""
-        if self._pool is None:
-            for task in tasks:
-                for part in _single(task):
-                    yield _work(part)
-            return
-        waiting = list(reversed(tasks))
-        running: set[Future[Result]] = set()
-        while waiting or running:
-            while waiting and len(running) < 2 * self._workers:
-                running.add(self._pool.submit(_work, waiting.pop()))
-            started = time.perf_counter()
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            waited = time.perf_counter() - started
-            for future in finished:
-                rows, clock, seconds, _ = future.result()
-                yield rows, clock, seconds, waited
-                waited = 0.0
-
-
-def _single(task: Task) -> list[Task]:
-    if len(task.places) < 2:
-        return [task]
-    return [Task(task.dataset, task.seed, task.method, (place,)) for place in task.places]
-
-
-@contextmanager
-def _crew(workers: int, spec: BenchSpec, models: Path, data_dir: Path | None) -> Iterator[_Crew]:
-    _begin(spec, models, data_dir)
-    if workers == 1:
-        yield _Crew(None, 1)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_begin, initargs=(spec, models, data_dir)
-    ) as pool:
-        try:
-            yield _Crew(pool, workers)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-# The folder.
-
-
-def _check_names(spec: BenchSpec) -> None:
+def _check(spec: BenchSpec) -> None:
     """Refuse datasets that do not exist at all, and settings no method has, before anything runs."""
     known = [entry.name for entry in list_datasets()]
     for dataset in spec.datasets:
-        if dataset.strip().lower().replace("-", "_") not in known:
+        if dataset not in known:
             raise unknown_name("dataset", dataset, known)
         for method in spec.methods:
-            explainer_class(method.name).for_dataset(
-                dataset,
-                profile=method.profile or spec.profile,
-                overrides=spec.overrides(method, dataset),
-            )
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep others out of the folder; the lock of a killed process is gone with it."""
-    try:
-        from filelock import FileLock, Timeout
-    except ImportError as error:
-        raise ConfigError(
-            "expected filelock to guard the folder, got no such package; "
-            "pip install 'edgeflip[bench]'."
-        ) from error
-    lock = FileLock(folder / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise ConfigError(
-            f"expected {folder} to be free, got another benchmark running in it; wait for it or give "
-            "another folder."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _open_meta(
-    spec: BenchSpec, folder: Path, *, name: str, command: str, resume: bool
-) -> dict[str, Any]:
-    path = folder / META
-    if not path.exists():
-        if (folder / RESULTS).exists():
-            raise ArtifactError(
-                f"expected {META} beside {RESULTS} in {folder}, got none; give another folder."
-            )
-        meta = {
-            "spec": spec.to_dict(),
-            "spec_name": name,
-            "spec_checksum": spec.checksum(),
-            "code": code_version(),
-            "versions": {
-                package: package_version(package)
-                for package in ("edgeflip", "torch", "torch_geometric")
-            }
-            | {"python": platform.python_version()},
-            "command": command,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-            "sessions": [],
-        }
-        write_json(path, meta)
-        return read_json(path)
-    meta = read_json(path)
-    if not resume:
-        raise ConfigError(
-            f"expected an empty folder, got results in {folder}; leave out --no-resume to go on with "
-            "them, or give another folder."
-        )
-    if meta.get("spec_checksum") != spec.checksum():
-        raise ConfigError(
-            f"expected a folder of the same spec, got one of '{meta.get('spec_name')}' in {folder} "
-            "whose settings differ; give another folder."
-        )
-    if meta.get("code") != code_version():
-        raise ConfigError(
-            f"expected a folder of edgeflip {code_version()}, got one of {meta.get('code')} in "
-            f"{folder}; results of two versions cannot be mixed: give another folder."
-        )
-    return meta
+            spec.make_explainer(method, dataset)

@@ -10,9 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from edgeflip.base import CounterfactualExplainer
+from edgeflip.datasets import canonical_name
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.presets import load_preset
-from edgeflip.registry import explainer_class
+from edgeflip.registry import explainer_class, make_explainer
 from edgeflip.settings import STRICT, read_settings
 from edgeflip.storage import checksum
 
@@ -93,8 +95,8 @@ class BenchSpec:
             raise ConfigError(
                 f"expected seconds above 0, got {self.seconds}; leave it out for none."
             )
-        names = [name.strip().lower().replace("-", "_") for name in self.datasets]
-        if len(set(self.seeds)) < len(self.seeds) or len(set(names)) < len(names):
+        object.__setattr__(self, "datasets", tuple(map(canonical_name, self.datasets)))
+        if any(len(set(entries)) < len(entries) for entries in (self.seeds, self.datasets)):
             raise ConfigError(
                 "expected every dataset and seed once, got "
                 f"{list(self.datasets)} and {list(self.seeds)}; leave repeats out."
@@ -126,6 +128,15 @@ class BenchSpec:
             # Such a predictor scores an edge as if it were missing, which is what it was trained on.
             chosen["denoising"] = {**own["denoising"], "leave_one_out": True}
         return {**chosen, **method.settings}
+
+    def make_explainer(self, method: MethodSpec, dataset: str) -> CounterfactualExplainer[Any]:
+        """The explainer of a method on a dataset, not fitted yet."""
+        return make_explainer(
+            method.name,
+            dataset=dataset,
+            profile=method.profile or self.profile,
+            overrides=self.overrides(method, dataset),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain values."""

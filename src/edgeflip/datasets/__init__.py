@@ -102,7 +102,7 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
         (800, ('cycle', 'house'))
     """
     folder = _data_folder(data_dir)
-    wanted = _normal(name)
+    wanted = canonical_name(name)
     if wanted in catalogue():
         return _load_catalogued(catalogue()[wanted], folder)
     plugins = _plugins()
@@ -111,7 +111,8 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     raise unknown_name("dataset", name, [*catalogue(), *plugins])
 
 
-def _normal(name: str) -> str:
+def canonical_name(name: str) -> str:
+    """A dataset's name as it is kept: case and `-` against `_` do not matter."""
     return name.strip().lower().replace("-", "_")
 
 
@@ -165,7 +166,7 @@ def _plugins() -> dict[str, EntryPoint]:
     """Datasets of other packages by name; a name of ours is not given away."""
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=ENTRY_POINT_GROUP):
-        name = _normal(point.name)
+        name = canonical_name(point.name)
         if name in catalogue() or name in found:
             _log.warning("dataset '%s' of %s is ignored: the name is taken", name, point.value)
         else:

@@ -434,7 +434,7 @@ def _timeless(answer: CounterfactualSet) -> dict[str, Any]:
     payload = answer.to_dict()
     del payload["checksum"]
     for stage in payload["trace"]["stages"].values():
-        del stage["seconds"]
+        del stage["seconds"], stage["cpu_seconds"]
     return payload
 
 

@@ -1,0 +1,113 @@
+"""The folder of a run: who may write there, what it belongs to, and the table at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from edgeflip.bench.journal import RESULTS, Row
+from edgeflip.bench.spec import BenchSpec
+from edgeflip.errors import ArtifactError, ConfigError
+from edgeflip.storage import read_json, write_json
+from edgeflip.versions import code_version, package_version
+
+META, PARQUET = "meta.json", "results.parquet"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep others out of the folder; the lock of a killed process is gone with it."""
+    try:
+        from filelock import FileLock, Timeout
+    except ImportError as error:
+        raise ConfigError(
+            "expected filelock to guard the folder, got no such package; "
+            "pip install 'edgeflip[bench]'."
+        ) from error
+    lock = FileLock(folder / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ConfigError(
+            f"expected {folder} to be free, got another benchmark running in it; wait for it or give "
+            "another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def open_meta(
+    spec: BenchSpec, folder: Path, *, name: str, command: str, resume: bool
+) -> dict[str, Any]:
+    """What is known of the run in a folder, written down first if it is new.
+
+    Raises:
+        ConfigError: If it belongs to another spec or version, or may not be gone on with.
+    """
+    path = folder / META
+    if not path.exists():
+        if (folder / RESULTS).exists():
+            raise ArtifactError(
+                f"expected {META} beside {RESULTS} in {folder}, got none; give another folder."
+            )
+        meta = {
+            "spec": spec.to_dict(),
+            "spec_name": name,
+            "spec_checksum": spec.checksum(),
+            "code": code_version(),
+            "versions": {
+                package: package_version(package)
+                for package in ("edgeflip", "torch", "torch_geometric")
+            }
+            | {"python": platform.python_version()},
+            "command": command,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "sessions": [],
+        }
+        write_json(path, meta)
+        return read_json(path)
+    meta = read_json(path)
+    if not resume:
+        raise ConfigError(
+            f"expected an empty folder, got results in {folder}; leave out --no-resume to go on with "
+            "them, or give another folder."
+        )
+    if meta.get("spec_checksum") != spec.checksum():
+        raise ConfigError(
+            f"expected a folder of the same spec, got one of '{meta.get('spec_name')}' in {folder} "
+            "whose settings differ; give another folder."
+        )
+    if meta.get("code") != code_version():
+        raise ConfigError(
+            f"expected a folder of edgeflip {code_version()}, got one of {meta.get('code')} in "
+            f"{folder}; results of two versions cannot be mixed: give another folder."
+        )
+    return meta
+
+
+def write_table(rows: Sequence[Row], path: Path) -> None:
+    """Rows as a Parquet file; lists and tables within a row become JSON text."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ConfigError(
+            "expected pyarrow to write Parquet, got no such package; pip install 'edgeflip[bench]'."
+        ) from error
+    nested = {"stages", "notes", "noise", "targets", "added", "removed"}
+    flat = [
+        {key: json.dumps(value) if key in nested else value for key, value in row.items()}
+        for row in rows
+    ]
+    part = path.with_suffix(".parquet.part")
+    pq.write_table(pa.Table.from_pylist(flat), part)
+    os.replace(part, path)
