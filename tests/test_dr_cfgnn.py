@@ -259,7 +259,7 @@ def test_each_removal_set_is_scored_on_the_graph_without_it(monkeypatch):
     assert scored == set(wanted)
 
 
-def test_additions_are_likely_non_edges_of_the_input_and_never_bring_back_what_went():
+def test_additions_are_likely_non_edges_of_the_input_by_default():
     explainer = make_explainer(kind=Recorded)
     graph = ring_and_tail()
     explainer.explain(graph)
@@ -268,6 +268,32 @@ def test_additions_are_likely_non_edges_of_the_input_and_never_bring_back_what_w
     edges, missing = edge_pairs(graph), non_edges(graph)
     assert max(len(edits & edges) for edits in explainer.proposed) == 2
     assert max(len(edits & missing) for edits in explainer.proposed) == 2
+
+
+def test_an_edge_just_removed_may_come_back_only_where_asked(monkeypatch):
+    fixed_factual(monkeypatch)
+    rows = []
+
+    class Raw(DRCFGNN):
+        def _propose(self, problem):
+            for block in super()._propose(problem):
+                rows.extend([entry for entry in row if entry >= 0] for row in block.toggles.tolist())
+                yield block
+
+    likely = {(0, 1): 0.9, (0, 2): 0.8}
+    told = Told(likely, rest=0.1)
+    options = {"predictor": told, "denoise": False, "one_hot": False, "threshold": 0.5}
+    graph = ring_and_tail()
+    back = PairSpace.of(graph).ids_of([(0, 1)]).item()
+    answer = make_explainer(kind=Raw, may_undo=True, order="drawn", **options).explain(graph)
+    twice = [row for row in rows if row.count(back) == 2]
+    # Gone alone or with one of three others, then back alone or with (0, 2).
+    assert len(twice) == (1 + 3) * 2
+    assert all(row.count(entry) == 1 for row in rows for entry in row if entry != back)
+    assert all(not set(entry.edits.added) & set(entry.edits.removed) for entry in answer.counterfactuals)
+    rows.clear()
+    make_explainer(kind=Raw, order="drawn", **options).explain(graph)
+    assert rows and all(row.count(back) <= 1 for row in rows)
 
 
 def test_only_additions_above_the_threshold_are_tried():

@@ -115,6 +115,22 @@ def test_ties_can_be_broken_by_the_loss(small: DatasetBundle) -> None:
     assert report.best_epoch == wanted.epoch
 
 
+def test_the_weights_can_be_averaged_over_steps(small: DatasetBundle) -> None:
+    steps = replace(QUICK, batch_size=2)
+    plain = fit_classifier(small, replace(steps, epochs=2))
+    mean = fit_classifier(small, replace(steps, epochs=2, average=0.9))
+    still = fit_classifier(small, replace(steps, epochs=2, average=0.999999))
+    start = fit_classifier(small, replace(steps, epochs=1, learning_rate=1e-12))
+    assert not same_weights(plain.model, mean.model)
+    # The average starts at the first step's weights; one that hardly moves stays there.
+    key = "classify.weight"
+    moved = (still.model.state_dict()[key] - start.model.state_dict()[key]).abs().max()
+    assert moved <= 1.5 * QUICK.learning_rate
+    assert same_weights(mean.model, fit_classifier(small, mean.report.settings).model)
+    with pytest.raises(ConfigError, match="average to be at least 0 and below 1, got 1.0"):
+        replace(QUICK, average=1.0)
+
+
 def test_training_stops_early_when_nothing_improves(small: DatasetBundle) -> None:
     settings = replace(QUICK, epochs=50, learning_rate=1e-12, patience=4)
     report = fit_classifier(small, settings).report

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from edgeflip.datasets import DatasetBundle
 from edgeflip.datasets.bundle import Origin
@@ -352,10 +353,21 @@ class _Run:
             weight_decay=settings.weight_decay,
             fused=True,  # one call for all weights: with models this small, calls are the cost
         )
+        self.average: AveragedModel | None = None
+        if settings.average:
+            mean = get_ema_multi_avg_fn(settings.average)
+            self.average = AveragedModel(self.model, multi_avg_fn=mean)
         self.train = torch.tensor(bundle.split.train)
         self.done = self.best_epoch = 0
         self.best_accuracy, self.best_loss = -1.0, math.inf
-        self.best_state = copy.deepcopy(self.model.state_dict())
+        self.best_state = copy.deepcopy(self.kept.state_dict())
+
+    @property
+    def kept(self) -> GCNClassifier:
+        """The model that is validated and kept: the one trained, or the average of its weights."""
+        model = self.model if self.average is None else self.average.module
+        assert isinstance(model, GCNClassifier)
+        return model
 
     @property
     def out_of_patience(self) -> bool:
@@ -379,7 +391,7 @@ class _Run:
         improved = self._is_better(val_accuracy, val_loss)
         if improved:
             # The copy comes first: Ctrl-C in its middle must not leave new numbers on old weights.
-            self.best_state = copy.deepcopy(self.model.state_dict())
+            self.best_state = copy.deepcopy(self.kept.state_dict())
             self.best_epoch, self.best_accuracy, self.best_loss = epoch, val_accuracy, val_loss
         self.done = epoch
         return EpochReport(
@@ -388,8 +400,9 @@ class _Run:
 
     def result(self, stopped: Literal["finished", "early", "interrupted"]) -> TrainedClassifier:
         """The best model so far, measured on all parts of the data."""
-        self.model.load_state_dict(self.best_state)
-        self.model.eval()
+        model = self.kept
+        model.load_state_dict(self.best_state)
+        model.eval()
         split = self.bundle.split
         report = TrainingReport(
             dataset=self.bundle.name,
@@ -407,7 +420,7 @@ class _Run:
             stopped=stopped,
         )
         _log.info("%s", report)
-        return TrainedClassifier(self.model, report)
+        return TrainedClassifier(model, report)
 
     def _step(self, batch: Tensor) -> Tensor:
         logits = self.graphs.logits(self.model, batch)
@@ -417,6 +430,8 @@ class _Run:
         if self.settings.clip_value is not None:
             torch.nn.utils.clip_grad_value_(self.model.parameters(), self.settings.clip_value)
         self.optimizer.step()
+        if self.average is not None:
+            self.average.update_parameters(self.model)
         return loss.detach()
 
     def _is_better(self, accuracy: float, loss: float) -> bool:
@@ -427,10 +442,10 @@ class _Run:
     @torch.no_grad()
     def _evaluate(self, part: Sequence[int]) -> tuple[float, float]:
         """Mean loss and accuracy."""
-        self.model.eval()
+        model = self.kept.eval()
         loss, hits = 0.0, 0
         for batch in torch.tensor(part).split(_EVALUATION_BATCH):
-            logits, labels = self.graphs.logits(self.model, batch), self.graphs.labels[batch]
+            logits, labels = self.graphs.logits(model, batch), self.graphs.labels[batch]
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
             hits += int((logits.argmax(dim=1) == labels).sum())
         return loss / len(part), hits / len(part)

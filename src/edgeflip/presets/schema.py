@@ -26,6 +26,8 @@ class OracleSettings:
         clip_value: bound on the size of each gradient entry; none for no bound.
         tie_break: which of two epochs of equal validation accuracy is better: the `"first"`, as
             published, or the one of lower validation `"loss"`.
+        average: share of the old in a moving average of the weights, taken after every step; the
+            average is what is validated and kept. 0 keeps the weights themselves, as published.
     """
 
     __pydantic_config__ = STRICT
@@ -40,6 +42,7 @@ class OracleSettings:
     patience: int | None = None
     clip_value: float | None = 2.0
     tie_break: Literal["first", "loss"] = "first"
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         self._require("layers", bool(self.layers) and min(self.layers) >= 1, "widths of at least 1")
@@ -49,6 +52,7 @@ class OracleSettings:
         self._require("weight_decay", 0 <= self.weight_decay < float("inf"), "at least 0")
         self._require("patience", self.patience is None or self.patience >= 1, "at least 1")
         self._require("clip_value", self.clip_value is None or self.clip_value > 0, "above 0")
+        self._require("average", 0 <= self.average < 1, "at least 0 and below 1")
         self._require("readout", self.readout in ("mean", "max", "sum"), "mean, max or sum")
         self._require("tie_break", self.tie_break in ("first", "loss"), "first or loss")
 

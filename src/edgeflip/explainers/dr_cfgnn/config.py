@@ -28,6 +28,8 @@ class DRCFGNNConfig:
         add: How many edges come (alpha_add, beta_add, K).
         threshold: Least probability of a candidate addition (tau).
         max_candidates: At most this many candidate additions per removal set, the most likely ones.
+        may_undo: Whether an edge just removed may be among the candidate additions, as in the paper,
+            where they are the missing edges of the graph without the removal set.
         order: `"smallest"` tries candidates with fewer edits first, and within a size as drawn;
             `"drawn"` draws sizes from p(x) throughout, as published.
         stop_early: Whether the search ends when no larger candidate can score higher than the best
@@ -55,6 +57,7 @@ class DRCFGNNConfig:
     add: SizeConfig = field(default_factory=SizeConfig)
     threshold: float = 0.5
     max_candidates: int = 40
+    may_undo: bool = False
     order: Literal["smallest", "drawn"] = "smallest"
     stop_early: bool = True
     iterations: int = 20_000

@@ -293,19 +293,22 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         if target is not None:
             one_hot = functional.one_hot(torch.tensor(target), self.predictor_.num_classes)
             classes = one_hot.float().expand(len(sets), -1)
-        allowed = problem.allowed.additions
+        choices = problem.allowed.additions
+        if self.config.may_undo:
+            choices = torch.cat([choices, sets[sets != PAD].unique()])
         additions = torch.full((len(sets), 1), PAD)
-        if self.config.add.max and allowed.numel():
+        if self.config.add.max and choices.numel():
             x = node_features(space.graph)
             probabilities = self.predictor_.probabilities(
                 x, stack, classes, before_each=problem.oracle.check
             )
-            u, v = space.ends(allowed)
+            u, v = space.ends(choices)
+            missing = stack[:, u, v] == 0
             likely = probabilities[:, u, v]
-            likely = likely.masked_fill(likely <= self.config.threshold, -1.0)
-            most = min(self.config.max_candidates, allowed.numel())
+            likely = likely.masked_fill(~missing | (likely <= self.config.threshold), -1.0)
+            most = min(self.config.max_candidates, choices.numel())
             score, place = likely.topk(most, dim=1)
-            additions = allowed[place].masked_fill(score < 0, PAD)
+            additions = choices[place].masked_fill(score < 0, PAD)
         key = "additions" if target is None else f"additions_to_{target}"
         problem.notes[key] = int((additions[0] >= 0).sum())
         return additions
