@@ -277,7 +277,9 @@ def test_an_edge_just_removed_may_come_back_only_where_asked(monkeypatch):
     class Raw(DRCFGNN):
         def _propose(self, problem):
             for block in super()._propose(problem):
-                rows.extend([entry for entry in row if entry >= 0] for row in block.toggles.tolist())
+                rows.extend(
+                    [entry for entry in row if entry >= 0] for row in block.toggles.tolist()
+                )
                 yield block
 
     likely = {(0, 1): 0.9, (0, 2): 0.8}
@@ -290,7 +292,9 @@ def test_an_edge_just_removed_may_come_back_only_where_asked(monkeypatch):
     # Gone alone or with one of three others, then back alone or with (0, 2).
     assert len(twice) == (1 + 3) * 2
     assert all(row.count(entry) == 1 for row in rows for entry in row if entry != back)
-    assert all(not set(entry.edits.added) & set(entry.edits.removed) for entry in answer.counterfactuals)
+    assert all(
+        not set(entry.edits.added) & set(entry.edits.removed) for entry in answer.counterfactuals
+    )
     rows.clear()
     make_explainer(kind=Raw, order="drawn", **options).explain(graph)
     assert rows and all(row.count(back) <= 1 for row in rows)

@@ -17,6 +17,7 @@ from edgeflip.bench.journal import Row
 from edgeflip.bench.spec import MethodSpec
 from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
 from edgeflip.chemistry import valid_share
+from edgeflip.constraints import FREE
 from edgeflip.edits import EditSet
 from edgeflip.errors import EdgeflipError
 from edgeflip.explanation import CounterfactualSet
@@ -122,7 +123,8 @@ class Cell:
         """How like the training graphs the edited graphs are."""
         test = self.ground.bundle.test
         found = [row for row in rows if row["found"]]
-        edited = [_edits(row).apply(test[row["graph"]]) for row in found]
+        fill = self.ground.bundle.fill
+        edited = [_edits(row).apply(test[row["graph"]], fill=fill) for row in found]
         values: dict[str, float | None] = {}
         for prefix, graphs in (("", edited), ("baseline_", [test[row["graph"]] for row in found])):
             distances = mmd(describe(graphs), self.ground.training_graphs)
@@ -148,9 +150,16 @@ class Cell:
         if spec.seconds is not None:
             own = budget.seconds if budget.seconds is not None else spec.seconds
             budget = replace(budget, seconds=min(own, spec.seconds))
+        bundle = self.ground.bundle
         with self.ground.clock.of("explaining"), hard_limit(budget):
             return explainer.explain(
-                graph, target=target, budget=budget, keep=spec.keep, seed=self.ground.seed
+                graph,
+                target=target,
+                constraints=bundle.constraints_for(graph) if self.method.chemistry else FREE,
+                budget=budget,
+                fill=bundle.fill,
+                keep=spec.keep,
+                seed=self.ground.seed,
             )
 
     def _ratings(self, answer: CounterfactualSet, graph: Data) -> Row:
@@ -188,11 +197,15 @@ class Cell:
         }
 
     def _by_target(self, answer: CounterfactualSet, graph: Data) -> Row:
+        classes = self.ground.bundle.num_classes
+        if classes == 2:
+            # Any other class and the other class are the same.
+            return {"targets": {str(1 - answer.label): self._quality(answer)}}
         if not self.ground.spec.targets:
             return {}
         found: Row = {}
         problems = []
-        for target in range(self.ground.bundle.num_classes):
+        for target in range(classes):
             if target == answer.label:
                 continue
             try:

@@ -207,13 +207,17 @@ class _Session:
         ]
 
     def _missing_fits(self, grounds: Sequence[tuple[str, int]]) -> list[Task]:
-        tasks = [Task(dataset, seed, m) for dataset, seed in grounds for m in self.spec.methods]
+        tasks = [
+            Task(dataset, seed, m)
+            for dataset, seed in grounds
+            for m in self.spec.methods_on(dataset)
+        ]
         return [task for task in tasks if self._key("fit", task) not in self.journal]
 
     def _missing_graphs(self, grounds: Sequence[tuple[str, int]]) -> Iterator[Task]:
         for dataset, seed in grounds:
             places = self._ground(dataset, seed).places
-            for method in self.spec.methods:
+            for method in self.spec.methods_on(dataset):
                 label = self.spec.label(method)
                 todo = [p for p in places if ("graph", dataset, label, seed, p) not in self.journal]
                 reason = self.journal.rows[("fit", dataset, label, seed, -1)].get("error")
@@ -231,7 +235,7 @@ class _Session:
 
     def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
-            for method in self.spec.methods:
+            for method in self.spec.methods_on(dataset):
                 if self._key("plausibility", Task(dataset, seed, method)) in self.journal:
                     continue
                 label = self.spec.label(method)
@@ -269,5 +273,5 @@ def _check(spec: BenchSpec) -> None:
     for dataset in spec.datasets:
         if dataset not in known:
             raise unknown_name("dataset", dataset, known)
-        for method in spec.methods:
+        for method in spec.methods_on(dataset):
             spec.make_explainer(method, dataset)

@@ -31,6 +31,8 @@ class MethodSpec:
         profile: Profile of the preset; the benchmark's by default.
         learner: Profile that the settings of its learning come from, when they are not those of
             `profile`: the paper's search with a link predictor that a CPU can train.
+        datasets: The datasets it runs on; all of the benchmark's by default.
+        chemistry: Whether molecules must stay possible molecules; the paper has no such rules.
     """
 
     __pydantic_config__ = STRICT
@@ -40,6 +42,13 @@ class MethodSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     profile: Literal["paper", "cpu", "smoke"] | None = None
     learner: Literal["paper", "cpu", "smoke"] | None = None
+    datasets: tuple[str, ...] | None = None
+    chemistry: bool = False
+
+    def __post_init__(self) -> None:
+        """Spell datasets as they are known."""
+        if self.datasets is not None:
+            object.__setattr__(self, "datasets", tuple(map(canonical_name, self.datasets)))
 
 
 @dataclass(frozen=True)
@@ -110,10 +119,21 @@ class BenchSpec:
                 )
         for method in self.methods:
             explainer_class(method.name)
+            elsewhere = sorted(set(method.datasets or ()) - set(self.datasets))
+            if elsewhere or method.datasets == ():
+                got = f"'{elsewhere[0]}'" if elsewhere else "none"
+                raise ConfigError(
+                    f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
+                    f"{got}; name some of {list(self.datasets)}."
+                )
 
     def label(self, method: MethodSpec) -> str:
         """The column of a method."""
         return method.label or method.name
+
+    def methods_on(self, dataset: str) -> list[MethodSpec]:
+        """The methods that run on a dataset."""
+        return [m for m in self.methods if m.datasets is None or dataset in m.datasets]
 
     def overrides(self, method: MethodSpec, dataset: str) -> dict[str, Any]:
         """Settings of a method on a dataset that replace those of its preset."""
