@@ -102,6 +102,7 @@ def train_graphs(count=10):
 
 
 CONFIG = DRCFGNNConfig(
+    search="paper",
     max_nodes=5,
     add=SizeConfig(alpha=0.1, beta=1.0, max=2),
     threshold=0.0,
@@ -297,7 +298,8 @@ def test_an_edge_just_removed_may_come_back_only_where_asked(monkeypatch):
     )
     rows.clear()
     make_explainer(kind=Raw, order="drawn", **options).explain(graph)
-    assert rows and all(row.count(back) <= 1 for row in rows)
+    assert rows
+    assert all(row.count(back) <= 1 for row in rows)
 
 
 def test_only_additions_above_the_threshold_are_tried():
@@ -639,7 +641,7 @@ def test_answers_are_minimal_however_few_are_kept_and_whatever_the_order(keep):
 
 def test_removal_sets_are_scored_only_when_single_edits_do_not_suffice(monkeypatch):
     fixed_factual(monkeypatch)
-    for target, sets in ((0, [1]), (2, [1, 11])):
+    for target, sets in ((0, [1]), (2, [1, 4])):
         likely = {(0, 2): 0.9, (1, 3): 0.9}
         settings = {"predictor": Told(likely), "threshold": 0.5, "stop_early": True}
         explainer = make_explainer(denoise=False, one_hot=False, max_nodes=4, **settings)

@@ -43,6 +43,8 @@ class Counterfactual:
         fidelity: How far the probability of the original class fell.
         score: The ranking policy's score; higher is better.
         found_at: Which proposal it was, counted from 0.
+        ring: How far from its first candidates the search was when it found it, for methods that
+            widen theirs; 0 is the paper's space.
     """
 
     edits: EditSet
@@ -50,6 +52,7 @@ class Counterfactual:
     fidelity: float
     score: float
     found_at: int
+    ring: int | None = None
 
     @property
     def label(self) -> int:
@@ -243,6 +246,7 @@ class CounterfactualSet:
                 "probability": entry.proba[entry.label],
                 "score": entry.score,
                 "found_at": entry.found_at,
+                "ring": entry.ring,
             }
             for rank, entry in enumerate(self.counterfactuals, start=1)
         ]

@@ -96,6 +96,7 @@ class Problem:
         message: What to tell people when nothing is found.
         ended_by: Why the method ended, when it ends of its own accord.
         notes: Figures a method wants kept with the answer, such as how many edges it left out.
+        ring: How far from its first candidates a method that widens its search is now.
     """
 
     space: PairSpace
@@ -112,6 +113,7 @@ class Problem:
     notes: dict[str, Any] = field(default_factory=dict)
     message: str = ""
     ended_by: StopReason = "exhausted"
+    ring: int | None = None
 
     @property
     def graph(self) -> Data:
@@ -149,6 +151,7 @@ class Search:
         self._toggles: list[Tensor] = []
         self._places: list[Tensor] = []
         self._proba: list[Tensor] = []
+        self._rings: list[tuple[int, int | None]] = []
 
     @property
     def is_finished(self) -> bool:
@@ -164,6 +167,7 @@ class Search:
         clock = self.problem.clock
         stream = iter(proposals)
         answer: Outcome | None = None
+        problem = self.problem
         while not self.is_finished:
             reason = self.problem.oracle.out_of()
             if reason is not None:
@@ -173,7 +177,14 @@ class Search:
                     proposal = _advance(stream, answer)
                 except StopIteration:
                     return
+            if not self._rings or self._rings[-1][1] != problem.ring:
+                self._rings.append((self.proposals, problem.ring))
             answer = self.offer(proposal)
+
+    def _ring_at(self, place: int) -> int | None:
+        """The ring a proposal was made in."""
+        begun = [ring for start, ring in self._rings if start <= place]
+        return begun[-1] if begun else None
 
     def offer(self, proposal: Proposal) -> Outcome:
         """Check a proposal against the constraints, ask the oracle, and note the flips.
@@ -242,12 +253,12 @@ class Search:
             fresh = [
                 row
                 for row, size, key in zip(rows, sizes.tolist(), keys, strict=True)
-                if 2 <= size <= _SUBSET_EDITS and key not in reduced
+                if size >= 2 and key not in reduced
             ]
             if not fresh:
                 return
             reduced.update(keys)
-            self.offer(ProposalBlock(torch.cat([_proper_subsets(row) for row in fresh])))
+            self.offer(ProposalBlock(torch.cat([_smaller_versions(row) for row in fresh])))
 
     def _distinct_flips(self) -> tuple[Tensor, Tensor, Tensor]:
         """Flips without repeats, in the order found: pair ids, places and probabilities."""
@@ -334,6 +345,7 @@ class Search:
                 fidelity=float(fidelity[i]),
                 score=float(scores[i]),
                 found_at=int(places[row]),
+                ring=self._ring_at(int(places[row])),
             )
             for i, (row, edits, _) in enumerate(confirmed)
         ]
@@ -348,16 +360,22 @@ def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:
     return next(stream)
 
 
-# Subsets of more edits than this are not asked about: 10 edits have a thousand of them.
+# Of more edits than this not all subsets are asked about: 10 edits have a thousand of them.
 _SUBSET_EDITS = 10
 
 # Of very many flips only this many, the best ones, are looked through for needless edits.
 _EXAMINED = 2000
 
 
-def _proper_subsets(row: Tensor) -> Tensor:
-    """All non-empty proper subsets of a candidate's edits, padded [subsets, width]."""
+def _smaller_versions(row: Tensor) -> Tensor:
+    """All non-empty proper subsets of a candidate's edits, padded [subsets, width].
+
+    Of many edits only those with one edit fewer: what flips among them is reduced in its turn.
+    """
     ids = row[row != PAD]
+    if ids.numel() > _SUBSET_EDITS:
+        rest = ~torch.eye(ids.numel(), dtype=torch.bool)
+        return _widened(ids.expand(ids.numel(), -1)[rest].view(ids.numel(), -1), row.numel())
     masks = torch.arange(1, 2 ** ids.numel() - 1)
     chosen = (masks[:, None] >> torch.arange(ids.numel())) & 1 > 0
     return _widened(torch.where(chosen, ids, PAD), row.numel())
@@ -377,7 +395,7 @@ def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
     sizes = (rows != PAD).sum(dim=1)
     wordy = torch.zeros(len(order), dtype=torch.bool)
     for size in sizes.unique().tolist():
-        if 2 <= size <= _SUBSET_EDITS:
+        if size >= 2:
             places = (sizes == size).nonzero().flatten()
             keys = _subset_keys(rows[places, :size])
             found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
@@ -386,8 +404,11 @@ def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
 
 
 def _subset_keys(rows: Tensor) -> Tensor:
-    """Keys of all non-empty proper subsets of candidates of one size [rows, 2^size - 2]."""
+    """Keys of the smaller versions of candidates of one size, see `_smaller_versions` [rows, …]."""
     single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
+    if rows.size(1) > _SUBSET_EDITS:
+        # Keys are combined by exclusive or, so what is combined twice is taken out.
+        return candidate_keys(rows)[:, None] ^ single
     keys = torch.zeros(len(rows), 1, dtype=torch.long)
     for column in single.unbind(dim=1):
         keys = torch.cat([keys, keys ^ column[:, None]], dim=1)

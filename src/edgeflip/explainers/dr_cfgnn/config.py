@@ -11,6 +11,7 @@ from edgeflip.explainers.dr_cfgnn.denoise import DenoiseConfig
 from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
 from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
 from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
+from edgeflip.explainers.dr_cfgnn.widening import WideningConfig
 from edgeflip.settings import STRICT
 
 
@@ -19,6 +20,9 @@ class DRCFGNNConfig:
     """Settings of `DRCFGNN`; the paper's symbols in brackets.
 
     Attributes:
+        search: `"widening"` reaches beyond the paper's space where that holds no good answer;
+            `"paper"` does not.
+        widening: How far it reaches.
         denoise: Whether unlikely edges are left out before the factual subgraph is sought (+DeN).
         one_hot: Whether the link predictor is conditioned on the wanted class (+OH).
         factual: Who finds the factual subgraph: `"subgraphx"` or `"occlusion"`.
@@ -34,7 +38,7 @@ class DRCFGNNConfig:
             `"drawn"` draws sizes from p(x) throughout, as published.
         stop_early: Whether the search ends when no larger candidate can score higher than the best
             found; only in the order `"smallest"`, and for rankings that rise with fidelity.
-        iterations: At most this many candidates are tried (T_max).
+        iterations: At most this many candidates are tried (T_max), in the search of the paper.
         max_removal_sets: At most this many removal sets are scored by the link predictor.
         require_faithful: Whether no edge is removed when the factual subgraph alone is predicted
             otherwise, as in the published code.
@@ -48,6 +52,7 @@ class DRCFGNNConfig:
 
     __pydantic_config__ = STRICT
 
+    search: Literal["widening", "paper"] = "widening"
     denoise: bool = True
     one_hot: bool = True
     factual: Literal["subgraphx", "occlusion"] = "occlusion"
@@ -65,6 +70,7 @@ class DRCFGNNConfig:
     require_faithful: bool = False
     minimal: bool = True
     seconds: float | None = 60.0
+    widening: WideningConfig = field(default_factory=WideningConfig)
     denoising: DenoiseConfig = field(default_factory=DenoiseConfig)
     predictor: PredictorConfig = field(default_factory=PredictorConfig)
     training: LinkTrainingConfig = field(default_factory=LinkTrainingConfig)

@@ -7,10 +7,11 @@ in `edgeflip.search`.
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -34,6 +35,14 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
     pad_graphs,
 )
 from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, removal_sets, shapes_of
+from edgeflip.explainers.dr_cfgnn.widening import (
+    Beam,
+    Enough,
+    Searching,
+    WideningConfig,
+    ask,
+    combinations,
+)
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import FactualExplainer, make_factual
 from edgeflip.graphs import Edge, PairSpace
@@ -205,13 +214,75 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             dropped = self._denoise(problem) if self.config.denoise else _nothing()  # lines 2-4
         with problem.clock.stage("deconstruct"):
             removable = self._deconstruct(problem, dropped)  # line 5
-        allowed = problem.allowed
-        most = min(self.config.remove.max, allowed.max_removed, allowed.max_edits)
-        sets = removal_sets(removable, most, self.config.max_removal_sets, problem.rng)
         problem.message = (
             "all choices among the factual subgraph's edges and likely additions were tried"
         )
-        yield from self._candidates(problem, sets)  # lines 6-20
+        best = _Best(self, problem)
+        if self.config.search == "paper":
+            yield from self._candidates(problem, removable, best)  # lines 6-20
+        else:
+            yield from self._widen(problem, removable, dropped, best)
+
+    def _widen(
+        self, problem: Problem, removable: Tensor, dropped: Tensor, best: _Best
+    ) -> Searching:
+        """Rings around the paper's space, each opened only when it may be worth it."""
+        settings = self.config.widening
+        problem.message = "no edit set within reach of the search changes the prediction as asked"
+        beam = Beam(problem, settings, self._likelihoods(problem))
+        rings: tuple[Callable[[], Searching], ...] = (
+            lambda: self._candidates(problem, removable, best),
+            lambda: self._ring_of_less_likely(problem, dropped, best),
+            lambda: beam.grow(self._enough(problem, best)),
+            lambda: _combined(beam.singles, settings, problem.allowed.max_edits),
+        )
+        for number, ring in enumerate(rings):
+            problem.ring = number
+            stream = ring()
+            yield from stream if number < 2 else best.watched(stream)
+            if best.score() >= (1 - settings.worth) * self._highest_score(problem, 1):
+                problem.ended_by = "best_possible"
+                return
+
+    def _ring_of_less_likely(self, problem: Problem, dropped: Tensor, best: _Best) -> Searching:
+        """Ring 1: a larger factual subgraph and a lower threshold, for up to two edits."""
+        settings = self.config.widening
+        wider = copy.copy(self)
+        wider.config = replace(
+            self.config,
+            threshold=self.config.threshold * settings.lower,
+            max_candidates=2 * self.config.max_candidates,
+            require_faithful=False,
+            widening=replace(settings, near_edits=min(2, settings.near_edits)),
+        )
+        wider.max_nodes_ = 2 * self.max_nodes_
+        factual, notes = problem.factual, dict(problem.notes)
+        with problem.clock.stage("deconstruct"):
+            removable = wider._deconstruct(problem, dropped)
+        yield from wider._candidates(problem, removable, best)
+        problem.factual, problem.notes = factual, notes
+
+    def _enough(self, problem: Problem, best: _Best) -> Enough:
+        """When the beam may stop: some levels after a flip, or when larger sets cannot score higher."""
+        seen: list[int] = []
+
+        def enough(size: int) -> bool:
+            if best.found:
+                seen.append(size)
+            late = len(seen) > self.config.widening.patience
+            return late or best.score() >= self._highest_score(problem, size)
+
+        return enough
+
+    def _likelihoods(self, problem: Problem) -> Tensor:
+        """How likely each node pair is an edge, without a class [pairs]."""
+        space = problem.space
+        with problem.clock.stage("reconstruct"), torch.no_grad():
+            base = _plain_adjacency(space)[None]
+            x = node_features(space.graph)
+            rated = self.predictor_.probabilities(x, base, before_each=problem.oracle.check)[0]
+            u, v = space.ends(torch.arange(space.num_pairs))
+            return rated[u, v]
 
     def _denoise(self, problem: Problem) -> Tensor:
         """Lines 2 to 4: ids of the least likely edges, whose loss does not change the label."""
@@ -313,11 +384,14 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         problem.notes[key] = int((additions[0] >= 0).sum())
         return additions
 
-    def _candidates(
-        self, problem: Problem, sets: Tensor
-    ) -> Generator[ProposalBlock, Outcome | None, None]:
+    def _candidates(self, problem: Problem, removable: Tensor, best: _Best) -> Searching:
         """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
-        left, block, best = self.config.iterations, _FIRST_BLOCK, _Best(self, problem)
+        config, allowed = self.config, problem.allowed
+        most = min(config.remove.max, allowed.max_removed, allowed.max_edits)
+        sets = removal_sets(removable, most, config.max_removal_sets, problem.rng)
+        wide = config.search == "widening"
+        left = min(config.iterations, config.widening.near) if wide else config.iterations
+        block = _FIRST_BLOCK
         levels = self._levels(problem, sets)
         for size, make in levels:
             if best.score() >= self._highest_score(problem, size):
@@ -331,7 +405,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                 left -= len(rows)
                 block = _LARGEST_BLOCK
                 if left <= 0:
-                    if (
+                    if not wide and (
                         left < 0
                         or _any_left(shapes)
                         or any(_any_left(rest()) for _, rest in levels)
@@ -350,39 +424,58 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _levels(self, problem: Problem, sets: Tensor) -> Iterator[tuple[int, Level]]:
         """The shapes to draw from, all at once or size by size; with each, the least size.
 
-        Single edits need no removal set to be scored but the empty one, and they often suffice.
+        Size by size, a removal set is scored only when candidates need it: few edits often suffice.
         """
-        targets = self._targets(problem)
+        config, targets = self.config, self._targets(problem)
+        lengths = (sets >= 0).sum(dim=1)
+
+        def scored(target: int | None, which: Tensor) -> Tensor:
+            with problem.clock.stage("reconstruct"):
+                return self._reconstruct(problem, sets[which], target)
+
+        if config.order == "drawn":
+            everything = torch.ones(len(sets), dtype=torch.bool)
+            yield (
+                1,
+                lambda: [
+                    self._shapes(problem, Pools(sets, scored(target, everything)))
+                    for target in targets
+                ],
+            )
+            return
 
         @cache
-        def all_shapes() -> list[list[Shape]]:
-            return [self._shapes(problem, sets, target) for target in targets]
+        def scored_of_length(target: int | None, length: int) -> Tensor:
+            return scored(target, lengths == length)
 
-        def single_edits() -> list[list[Shape]]:
-            few = sets[(sets >= 0).sum(dim=1) <= 1]
-            shapes = [self._shapes(problem, few, target, scored=1) for target in targets]
-            return _of_size(shapes, 1)
+        def of_size(size: int) -> list[list[Shape]]:
+            few = sets[lengths <= size]
+            need = [r for r in range(size) if bool((lengths == r).any())]
+            found = []
+            for target in targets:
+                parts = [scored_of_length(target, r) for r in need]
+                width = max((part.size(1) for part in parts), default=1)
+                padded = [functional.pad(p, (0, width - p.size(1)), value=PAD) for p in parts]
+                missing = len(few) - sum(map(len, parts))
+                additions = torch.cat([*padded, torch.full((missing, width), PAD)])
+                found.append(self._shapes(problem, Pools(few, additions), size))
+            return found
 
-        if self.config.order == "drawn":
-            yield 1, all_shapes
-            return
-        yield 1, single_edits
-        for size in range(2, self.config.remove.max + self.config.add.max + 1):
-            yield size, partial(lambda size: _of_size(all_shapes(), size), size)
+        largest = config.remove.max + config.add.max
+        if config.search == "widening":
+            largest = min(largest, config.widening.near_edits)
+        for size in range(1, largest + 1):
+            yield size, partial(of_size, size)
 
-    def _shapes(
-        self, problem: Problem, sets: Tensor, target: int | None, *, scored: int | None = None
-    ) -> list[Shape]:
-        """What can be drawn for a target, after lines 9 to 13 for the first so many removal sets."""
+    def _shapes(self, problem: Problem, pools: Pools, size: int | None = None) -> list[Shape]:
+        """What can be drawn from pools, of one size or of any."""
         config, allowed = self.config, problem.allowed
-        with problem.clock.stage("reconstruct"):
-            additions = self._reconstruct(problem, sets[:scored], target)
-        missing = len(sets) - len(additions)
-        additions = functional.pad(additions, (0, 0, 0, missing), value=PAD)
         return [
             shape
-            for shape in shapes_of(Pools(sets, additions), config.remove, config.add, problem.rng)
-            if shape.k <= allowed.max_added and shape.size <= allowed.max_edits
+            for shape in shapes_of(pools, config.remove, config.add, problem.rng)
+            if shape.k <= allowed.max_added
+            and shape.size <= allowed.max_edits
+            and size in (None, shape.size)
         ]
 
     def _highest_score(self, problem: Problem, least: int) -> float:
@@ -390,7 +483,10 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         config = self.config
         if not config.stop_early or config.order == "drawn":
             return math.inf
-        sizes = torch.arange(least, config.remove.max + config.add.max + 1)
+        largest = config.remove.max + config.add.max
+        if config.search == "widening":
+            largest = max(largest, config.widening.max_edits)
+        sizes = torch.arange(least, largest + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
         return float(self.ranking(fidelity, sizes).max())
 
@@ -402,6 +498,22 @@ class _Best:
         self._explainer, self._problem = explainer, problem
         self._flips: list[Tensor] = []
         self._scores: list[Tensor] = []
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any flip."""
+        return bool(self._flips)
+
+    def watched(self, stream: Searching) -> Searching:
+        """A stream whose outcomes are taken in as they come."""
+        outcome: Outcome | None = None
+        while True:
+            try:
+                proposed = stream.send(outcome)
+            except StopIteration:
+                return
+            outcome = yield proposed
+            self.note(proposed.toggles, outcome)
 
     def note(self, rows: Tensor, outcome: Outcome | None) -> None:
         """Take in what became of a block."""
@@ -425,8 +537,10 @@ class _Best:
         return round(float(scores.max()), SCORE_DECIMALS) if scores.numel() else -math.inf
 
 
-def _of_size(shapes: list[list[Shape]], size: int) -> list[list[Shape]]:
-    return [[shape for shape in part if shape.size == size] for part in shapes]
+def _combined(singles: Tensor, settings: WideningConfig, most: int) -> Searching:
+    """Ring 3: combinations of the most promising single edits."""
+    for rows in combinations(singles, settings, min(most, settings.max_edits)):
+        yield from ask(rows)
 
 
 def _any_left(shapes: list[list[Shape]]) -> bool:
