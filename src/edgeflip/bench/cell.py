@@ -198,11 +198,10 @@ class Cell:
 
     def _by_target(self, answer: CounterfactualSet, graph: Data) -> Row:
         classes = self.ground.bundle.num_classes
-        if classes == 2:
-            # Any other class and the other class are the same.
-            return {"targets": {str(1 - answer.label): self._quality(answer)}}
         if not self.ground.spec.targets:
-            return {}
+            # Of two classes, any other is the other one.
+            known = {str(1 - answer.label): self._quality(answer)} if classes == 2 else None
+            return {"targets": known}
         found: Row = {}
         problems = []
         for target in range(classes):

@@ -88,7 +88,7 @@ class Ground:
             for place, (label, true) in enumerate(zip(self.predicted, truth, strict=True))
             if label == true or not self.spec.only_correct
         ]
-        return chosen[: self.spec.graphs]
+        return chosen[: self.spec.most_graphs(self.bundle.name)]
 
     def row(self) -> Row:
         """What is to be known of the oracle."""

@@ -61,7 +61,7 @@ class BenchSpec:
         methods: The methods to compare.
         profile: Profile of the oracles, and of the methods that name none.
         seeds: Every method is run with each.
-        graphs: At most this many test graphs per dataset; None for all.
+        graphs: At most this many test graphs per dataset, or a number by dataset; None for all.
         only_correct: Whether only graphs that the oracle gets right are explained, as published.
         keep: Counterfactuals kept per graph.
         seconds: Deadline per graph; None for each method's own.
@@ -78,7 +78,7 @@ class BenchSpec:
     methods: tuple[MethodSpec, ...]
     profile: Literal["paper", "cpu", "smoke"] = "cpu"
     seeds: tuple[int, ...] = (0,)
-    graphs: int | None = None
+    graphs: int | Mapping[str, int] | None = None
     only_correct: bool = True
     keep: int = 20
     seconds: float | None = None
@@ -95,7 +95,11 @@ class BenchSpec:
         ):
             if not values:
                 raise ConfigError(f"expected at least one entry in '{name}', got none; add one.")
-        if min(self.seeds) < 0 or self.keep < 1 or (self.graphs is not None and self.graphs < 1):
+        if isinstance(self.graphs, Mapping):
+            named = {canonical_name(name): most for name, most in self.graphs.items()}
+            object.__setattr__(self, "graphs", named)
+        limits = [most for name in self.datasets if (most := self.most_graphs(name)) is not None]
+        if min(self.seeds) < 0 or self.keep < 1 or min(limits, default=1) < 1:
             raise ConfigError(
                 "expected seeds of at least 0, and keep and graphs of at least 1, got "
                 f"{list(self.seeds)}, {self.keep} and {self.graphs}."
@@ -130,6 +134,10 @@ class BenchSpec:
     def label(self, method: MethodSpec) -> str:
         """The column of a method."""
         return method.label or method.name
+
+    def most_graphs(self, dataset: str) -> int | None:
+        """At most so many test graphs of a dataset; None for all."""
+        return self.graphs.get(dataset) if isinstance(self.graphs, Mapping) else self.graphs
 
     def methods_on(self, dataset: str) -> list[MethodSpec]:
         """The methods that run on a dataset."""

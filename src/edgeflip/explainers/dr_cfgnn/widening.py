@@ -62,10 +62,10 @@ class WideningConfig:
     near_edits: int = 3
     near: int = 3000
     lower: float = 0.25
-    width: int = 16
+    width: int = 12
     max_edits: int = 15
     patience: int = 1
-    prior: float = 0.1
+    prior: float = 0.005
     promising: int = 48
 
     def __post_init__(self) -> None:
