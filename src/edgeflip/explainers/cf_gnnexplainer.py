@@ -99,11 +99,10 @@ class CFGNNExplainer(MaskExplainer[CFGNNExplainerConfig]):
             pulse()
             weights = mask.sigmoid()
             kept = weights.detach() >= 0.5
-            logits = soft.logits(torch.stack([weights, kept.float()]))
-            faded, hard = logits.unbind()
-            flipped = records.flips(hard.detach())
+            with torch.no_grad():
+                flipped = records.flips(soft.logits(kept.float()))
             records.note(~kept, flipped)
-            own = faded.log_softmax(dim=1).gather(1, labels).flatten()
+            own = soft.logits(weights).log_softmax(dim=1).gather(1, labels).flatten()
             # A graph that flips on its hard mask is no longer pushed.
             loss = (own * ~flipped).sum()
             if config.distance_grad:
