@@ -43,7 +43,7 @@ class C2ExplainerConfig:
 
     __pydantic_config__ = STRICT
 
-    candidates: Literal["all", "two_hop", "none"] | tuple[tuple[int, int], ...] = "all"
+    candidates: Literal["all", "two_hop", "none"] | tuple[tuple[int, int], ...] = "two_hop"
     beta: float = 1.0
     entropy: float = 0.0
     steps: int = 300
