@@ -16,7 +16,7 @@ from edgeflip.errors import (
 )
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
 from edgeflip.graphs import edge_pairs
-from edgeflip.testing import example_graphs, example_oracle
+from edgeflip.testing import example_graphs, example_oracle, same_answer
 
 GRAPH = example_graphs(3, seed=21)[2]
 
@@ -354,3 +354,14 @@ def test_a_slow_oracle_keeps_the_deadline_roughly():
     answer = RandomSearch().fit([], Slow()).explain(GRAPH, budget=Budget(seconds=0.2))
     assert answer.trace.status == "timeout"
     assert answer.trace.oracle_calls < 200
+
+
+def test_many_graphs_get_the_answers_they_get_one_at_a_time():
+    explainer = fitted()
+    graphs = example_graphs(3, seed=21)
+    many = explainer.explain_many(graphs, seed=3, keep=2)
+    assert all(
+        same_answer(answer, explainer.explain(graph, seed=3, keep=2))
+        for graph, answer in zip(graphs, many, strict=True)
+    )
+    assert explainer.explain_many([]) == []

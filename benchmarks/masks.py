@@ -1,0 +1,88 @@
+"""The methods that learn edge masks, beside the paper's published figures.
+
+    python benchmarks/masks.py                                   # cpu profile, the four BA sets
+    python benchmarks/masks.py --profile paper --methods cf2     # published settings and oracle
+    python benchmarks/masks.py --datasets bbbp --graphs 50
+    python benchmarks/masks.py --alone                           # one graph at a time
+
+Correctly predicted test graphs; one thread; seconds are CPU seconds per graph, those of `explain_many`
+unless `--alone` is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import torch
+
+from edgeflip import CounterfactualSet, ModelOracle, load_dataset, load_preset, make_explainer
+from edgeflip.datasets import DatasetBundle
+from edgeflip.training import train_oracle
+
+DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
+METHODS = ("cf2", "cf-gnnexplainer", "c2explainer")
+
+
+def mean(values: list[float]) -> float:
+    return statistics.fmean(values) if values else float("nan")
+
+
+def row(answers: list[CounterfactualSet], seconds: float) -> str:
+    found = [answer for answer in answers if answer.found]
+    return (
+        f"{len(found) / len(answers):8.2f} {mean([a.best.fidelity for a in found]):8.2f} "
+        f"{mean([a.best.size for a in found]):6.2f} {mean([a.first.size for a in found]):6.2f} "
+        f"{mean([a.trace.oracle_calls for a in answers]):6.1f} {seconds / len(answers):8.3f}"
+    )
+
+
+def measure(
+    bundle: DatasetBundle, oracle: ModelOracle, method: str, options: argparse.Namespace
+) -> str:
+    test = list(bundle.test)
+    labels = oracle.predict(test).tolist()
+    graphs = [graph for graph, label in zip(test, labels, strict=True) if label == int(graph.y)]
+    graphs = graphs[: options.graphs]
+    explainer = make_explainer(method, dataset=bundle.name, profile=options.profile)
+    explainer.fit([], oracle)
+    started = time.process_time()
+    if options.alone:
+        answers = [explainer.explain(graph) for graph in graphs]
+    else:
+        answers = explainer.explain_many(graphs)
+    return f"{len(graphs):6d} {row(answers, time.process_time() - started)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", default=DATASETS)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--profile", default="cpu")
+    parser.add_argument("--graphs", type=int, default=None)
+    parser.add_argument("--alone", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    print(
+        f"{'dataset':18s} {'method':16s} {'graphs':>6s} validity fidelity   size  first  calls  seconds"
+    )
+    for dataset in options.datasets:
+        bundle = load_dataset(dataset)
+        oracle = train_oracle(bundle, profile=options.profile)
+        expected = load_preset(dataset, "paper").expected
+        for method in options.methods:
+            print(
+                f"{dataset:18s} {method:16s} {measure(bundle, oracle, method, options)}", flush=True
+            )
+            published = expected.methods.get(method) if expected else None
+            if published is not None:
+                print(
+                    f"{'':18s} {'published':16s} {'':6s} {published.validity:8.2f} "
+                    f"{published.fidelity:8.2f} {published.size:6.2f} {'':6s} {'':6s} "
+                    f"{published.seconds or float('nan'):8.3f}"
+                )
+
+
+if __name__ == "__main__":
+    main()
