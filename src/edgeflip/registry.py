@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXPLAINERS: Mapping[str, str] = {
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
+    "gcfexplainer": "edgeflip.explainers.gcfexplainer:GCFExplainer",
     "random": "edgeflip.explainers.random_search:RandomSearch",
 }
 
