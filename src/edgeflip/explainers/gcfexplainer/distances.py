@@ -187,7 +187,7 @@ def aligned_edits(one: Shapes, other: Shapes) -> Array:
 def node_edits(one: Shapes, other: Shapes) -> Array:
     """The part of `aligned_edits` that edits of edges never change [graphs of one, graphs of other]."""
     both = min(one.labels.shape[1], other.labels.shape[1])
-    result = np.abs(one.nodes[:, None] - other.nodes[None])
+    result: Array = np.abs(one.nodes[:, None] - other.nodes[None])
     second = other.labels[:, :both]
     for row, own in enumerate(one.labels[:, :both]):
         result[row] += ((own != second) & (own >= 0) & (second >= 0)).sum(axis=1)

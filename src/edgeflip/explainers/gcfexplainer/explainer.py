@@ -194,10 +194,13 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
 def asker(oracle: Oracle, config: GCFConfig) -> Ask:
     """What answers for edited graphs while walking."""
     meter = MeteredOracle(oracle)
+    # One mapping for all graphs with the same attributes: answers are remembered per fill.
+    fills: dict[tuple[str, ...], Any] = {(): None}
 
     def ask(space: PairSpace, toggles: Tensor) -> Tensor:
-        fill: Any = {key: config.fill for key in edge_attributes(space.graph)}
-        return meter.predict_edits(space, toggles, fill=fill or None)
+        keys = tuple(edge_attributes(space.graph))
+        fill = fills.setdefault(keys, dict.fromkeys(keys, config.fill))
+        return meter.predict_edits(space, toggles, fill=fill)
 
     return ask
 

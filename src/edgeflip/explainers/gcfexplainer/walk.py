@@ -245,6 +245,7 @@ class Walk:
         self._asked: Array | None = None
         self._rows: Tensor | None = None
         self._bases: dict[int, _Base] = {}
+        self.current: Vertex
         self._jump()
 
     @property
