@@ -86,6 +86,10 @@ class MeteredOracle:
             return "timeout"
         return "out_of_calls" if self.remaining <= 0 else None
 
+    def restart(self, spent: float = 0.0) -> None:
+        """Start the deadline's clock again, as if some seconds had been spent already."""
+        self._started = time.perf_counter() - spent
+
     def check(self) -> None:
         """Raise `BudgetExhausted` when the budget has run out; for long work between questions."""
         if self.out_of() is not None:

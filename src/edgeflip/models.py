@@ -137,23 +137,29 @@ class GCNClassifier(nn.Module):
         weight: Tensor = self._convolutions()[0].lin.weight
         return functional.linear(x, weight)
 
-    def dense_logits(self, projected: Tensor, adjacency: Tensor) -> Tensor:
-        """Logits [graphs, classes] of graphs on the same nodes, equal to those of `forward`.
+    def dense_logits(
+        self, projected: Tensor, adjacency: Tensor, sizes: Tensor | None = None
+    ) -> Tensor:
+        """Logits [graphs, classes] of graphs as matrices, equal to those of `forward`.
 
         Args:
             projected: what `project` made of the features, [nodes, width] when all graphs share
                 them or [graphs, nodes, width].
             adjacency: symmetric, 0 or 1 (or weights in between), ones on the diagonal for what every
                 node sends itself [graphs, nodes, nodes]; left as it is.
+            sizes: how many nodes each graph has, when smaller ones are padded with nodes that have
+                no edge [graphs]; by default all have the matrix's.
         """
         nodes = adjacency.size(1)
         chunk = max(1, _CHUNK_VALUES // (nodes * max(nodes, *self.config.layers)))
         parts = adjacency.split(chunk)
         features = [projected] * len(parts) if projected.dim() == 2 else projected.split(chunk)
-        logits = [self._dense_chunk(own, part) for own, part in zip(features, parts, strict=True)]
+        counts = [None] * len(parts) if sizes is None else sizes.split(chunk)
+        stacks = zip(features, parts, counts, strict=True)
+        logits = [self._dense_chunk(own, part, count) for own, part, count in stacks]
         return logits[0] if len(logits) == 1 else torch.cat(logits)
 
-    def _dense_chunk(self, projected: Tensor, adjacency: Tensor) -> Tensor:
+    def _dense_chunk(self, projected: Tensor, adjacency: Tensor, sizes: Tensor | None) -> Tensor:
         edges = self._dense_messages(adjacency)
         graphs, nodes, _ = edges.shape
         first, *later = self._convolutions()
@@ -166,7 +172,7 @@ class GCNClassifier(nn.Module):
         for conv in later:
             gathered = torch.bmm(edges, hidden.unflatten(0, (graphs, nodes))).flatten(0, 1)
             hidden = torch.addmm(conv.bias, gathered, conv.lin.weight.t()).relu_()
-        return self._classify(self._dense_readout(hidden.unflatten(0, (graphs, nodes))))
+        return self._classify(self._dense_readout(hidden.unflatten(0, (graphs, nodes)), sizes))
 
     def _convolutions(self) -> list[GCNConv]:
         return list(self.convs)  # typed: a ModuleList only knows modules
@@ -205,8 +211,14 @@ class GCNClassifier(nn.Module):
         scale = adjacency.sum(dim=2, keepdim=True).rsqrt()
         return adjacency * scale * scale.transpose(1, 2)
 
-    def _dense_readout(self, hidden: Tensor) -> Tensor:
+    def _dense_readout(self, hidden: Tensor, sizes: Tensor | None) -> Tensor:
         """One row per graph from one row per node, [graphs, nodes, width] to [graphs, width]."""
+        if sizes is not None:
+            # Hidden values are at least 0 after the ReLU, so a zero counts in no readout.
+            real = torch.arange(hidden.size(1), device=hidden.device) < sizes[:, None]
+            hidden = hidden * real[:, :, None]
+            if self.config.readout == "mean":
+                return hidden.sum(dim=1) / sizes[:, None]
         if self.config.readout == "mean":
             return hidden.mean(dim=1)
         if self.config.readout == "sum":

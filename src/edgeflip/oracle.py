@@ -204,9 +204,13 @@ class ModelOracle:
             )
         data = Batch(x=x, edge_index=edge_index, edge_weight=edge_weight, batch=batch)
         data._num_graphs = int(batch.max()) + 1 if batch.numel() else 0
+        return self.logits_with(lambda: self._call.on_batch(data.to(self.device)), data._num_graphs)
+
+    def logits_with(self, call: Callable[[], Any], count: int) -> Tensor:
+        """Logits from a call that uses the model in a way of its own, differentiable [count, C]."""
         with self.frozen():
-            output = self._guarded(lambda: self._call.on_batch(data.to(self.device)))
-        return _two_columns(_as_matrix(output, data._num_graphs), "logits").cpu()
+            output = self._guarded(call)
+        return _two_columns(_as_matrix(output, count), "logits").cpu()
 
     def fingerprint(self) -> str:
         """A short hash of the model's weights, or of its name when it has none."""

@@ -49,7 +49,7 @@ class StageClock:
 
     def add_calls(self, name: str, calls: int) -> None:
         """Count oracle calls made outside the metered oracle."""
-        self._add(name, Stage(oracle_calls=calls))
+        self.add(name, Stage(oracle_calls=calls))
 
     def stages(self) -> dict[str, Stage]:
         """Totals so far, in order of first use."""
@@ -66,9 +66,10 @@ class StageClock:
                 self._mark.oracle_calls - before.oracle_calls,
                 self._mark.cpu_seconds - before.cpu_seconds,
             )
-            self._add(self._names[-1], spent)
+            self.add(self._names[-1], spent)
 
-    def _add(self, name: str, more: Stage) -> None:
+    def add(self, name: str, more: Stage) -> None:
+        """Count time and calls spent elsewhere, such as a share of what many graphs did together."""
         total = self._totals.get(name, Stage())
         self._totals[name] = Stage(
             total.seconds + more.seconds,
