@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from edgeflip.oracle import Oracle
 
 EXPLAINERS: Mapping[str, str] = {
+    "d4explainer": "edgeflip.explainers.d4explainer:D4Explainer",
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
     "gcfexplainer": "edgeflip.explainers.gcfexplainer:GCFExplainer",
     "random": "edgeflip.explainers.random_search:RandomSearch",
