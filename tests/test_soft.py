@@ -71,9 +71,7 @@ def test_weights_of_zero_and_one_are_the_edited_graph(oracle, pairs):
         flip = torch.rand(len(soft.original), generator=generator) < 0.3
         weights = torch.where(flip, 1 - soft.original, soft.original)
         answers = soft.logits(weights).softmax(dim=1)
-        for space, own, toggled, answer in zip(
-            SPACES, ids, soft.split(flip), answers, strict=True
-        ):
+        for space, own, toggled, answer in zip(SPACES, ids, soft.split(flip), answers, strict=True):
             row = torch.where(toggled, own, PAD).sort(descending=True).values[None]
             hard = oracle.predict_edits(space, row)[0]
             assert float((answer - hard).abs().max()) < 1e-5

@@ -24,7 +24,7 @@ from edgeflip.explainers.d4explainer.training import (
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.proposals import ProposalBlock, candidate_keys
 from edgeflip.ranking import RankingPolicy, SmallestFirst
 from edgeflip.search import Problem
 from edgeflip.threads import one_thread
@@ -111,7 +111,9 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
             **state,
             **{f"denoiser.{key}": value for key, value in self.denoiser_.state_dict().items()},
             "features": torch.tensor(self.denoiser_.num_features),
-            "report": torch.tensor([*numbers, report.stopped == "interrupted"], dtype=torch.float64),
+            "report": torch.tensor(
+                [*numbers, report.stopped == "interrupted"], dtype=torch.float64
+            ),
         }
 
     def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
@@ -133,18 +135,17 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
     def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
         if self.obstacle_:
             raise NotApplicableError(self.obstacle_)
-        problem.message = "no denoised version of the graph is predicted as asked; draw more candidates"
+        problem.message = (
+            "no denoised version of the graph is predicted as asked; draw more candidates"
+        )
         problem.notes["distinct"] = 0
-        seen: set[tuple[int, ...]] = set()
-        for drawn in self._denoised(problem):
-            rows = [tuple(row.nonzero().flatten().tolist()) for row in drawn]
-            fresh = [row for row in dict.fromkeys(rows) if row and row not in seen]
-            seen.update(fresh)
-            problem.notes["distinct"] = len(seen)
-            if fresh:
-                width = max(map(len, fresh))
-                padded = [[*row, *[PAD] * (width - len(row))] for row in fresh]
-                yield ProposalBlock(torch.tensor(padded))
+        seen = torch.empty(0, dtype=torch.long)
+        for edited in self._denoised(problem):
+            block = ProposalBlock.from_mask(edited[edited.any(dim=1)])
+            if len(block):
+                seen = torch.cat([seen, candidate_keys(block.toggles)]).unique()
+                problem.notes["distinct"] = len(seen)
+                yield block
 
     def _denoised(self, problem: Problem) -> Iterator[Tensor]:
         """Which pairs of the graph denoised versions edit, some versions at a time [versions, pairs]."""

@@ -171,12 +171,14 @@ class DiffusionTrainer:
         best: tuple[tuple[float, float], int, dict[str, Tensor]] | None = None
         epoch, stopped = 0, "finished"
         try:
-            with progress_bar("diffusion", total=config.epochs, unit="epoch", shown=progress) as bar:
+            with progress_bar(
+                "diffusion", total=config.epochs, unit="epoch", shown=progress
+            ) as bar:
                 for epoch in range(1, config.epochs + 1):
                     self._epoch(optimizer)
                     schedule.step()
                     if epoch % config.check_every == 0 or epoch == config.epochs:
-                        rate, edits = self._look()
+                        rate, edits = self.look()
                         merit = (rate, -edits) if config.choose == "flips" else (-edits, rate)
                         if best is None or merit > best[0]:
                             best = (merit, epoch, copy.deepcopy(self.denoiser.state_dict()))
@@ -189,7 +191,7 @@ class DiffusionTrainer:
             _, kept, state = best
             self.denoiser.load_state_dict(state)
         self.denoiser.eval()
-        rate, edits = self._look()
+        rate, edits = self.look()
         return DiffusionReport(
             epoch, kept, rate, edits, "interrupted" if stopped == "interrupted" else "finished"
         )
@@ -242,7 +244,7 @@ class DiffusionTrainer:
         return batch.on_pairs(self.denoiser(noisy, batch.x, each, batch.mask))
 
     @torch.no_grad()
-    def _look(self) -> tuple[float, float]:
+    def look(self) -> tuple[float, float]:
         """Share of validation graphs that a denoised version flips, and its mean number of edits."""
         self.denoiser.eval()
         flips, edits, count = 0.0, 0.0, 0

@@ -63,6 +63,15 @@ def pack(places: Sequence[Array], words: int) -> Array:
     return packed
 
 
+def unpacked_bits(words: Array, places: Array) -> Array:
+    """Whether chosen bits are set; a bit beyond the last word is not [sets, places]."""
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(bool)
+    inside = places < bits.shape[1]
+    result = np.zeros((len(words), len(places)), dtype=bool)
+    result[:, inside] = bits[:, places[inside]]
+    return result
+
+
 def words_for(num_nodes: int) -> int:
     """Words that hold the pairs of so many nodes."""
     return max(1, -(-num_nodes * (num_nodes - 1) // 2 // 64))

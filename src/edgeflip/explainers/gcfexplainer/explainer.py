@@ -15,14 +15,14 @@ from edgeflip.base import CounterfactualExplainer
 from edgeflip.edits import edge_attributes
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
-from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, place_ends
+from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
 from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
 from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk
-from edgeflip.graphs import PairSpace, pair_ids
+from edgeflip.graphs import PairSpace
 from edgeflip.metering import Budget, MeteredOracle, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.progress import progress_bar
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.proposals import ProposalBlock
 from edgeflip.ranking import RankingPolicy, SmallestFirst
 from edgeflip.search import Outcome, Problem
 from edgeflip.threads import one_thread
@@ -147,20 +147,16 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
 
     def _transplanted(self, summary: Summary, space: PairSpace) -> Tensor:
         """Edits that give the graph the edges of each pattern, in the summary's order [patterns, width]."""
-        own = set(space.edge_ids.tolist())
-        rows = []
-        for row, places in enumerate(summary.patterns.places):
-            if summary.patterns.nodes[row] != space.num_nodes:
-                if self.config.alignment == "same":
-                    continue
-                # Edges at nodes that the graph has not got cannot be made.
-                places = places[place_ends(places)[1] < space.num_nodes]
-            u, v = (torch.from_numpy(end) for end in place_ends(places))
-            rows.append(sorted(own ^ set(pair_ids(u, v, space.num_nodes).tolist())))
-        rows = [row for row in rows if row]
-        width = max(map(len, rows), default=0)
-        padded = [row + [PAD] * (width - len(row)) for row in rows]
-        return torch.tensor(padded, dtype=torch.long).reshape(len(rows), width)
+        patterns = summary.patterns
+        if self.config.alignment == "same":
+            rows = np.flatnonzero(patterns.nodes == space.num_nodes)
+        else:
+            rows = np.arange(len(patterns))
+        pairs = torch.arange(space.num_pairs)
+        # Edges at nodes that the graph has not got cannot be made; those it has alone are removed.
+        edges = torch.from_numpy(unpacked_bits(patterns.words[rows], bit_places(space, pairs)))
+        edited = edges != space.is_edge(pairs)
+        return ProposalBlock.from_mask(edited[edited.any(dim=1)]).toggles
 
     def _own_walk(
         self, problem: Problem, summary: Summary | None
