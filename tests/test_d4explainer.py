@@ -140,7 +140,13 @@ def mean_look(one, looks=6):
     return sum(flips) / looks, sum(edits) / looks
 
 
-GENTLE = {"max_noise": 0.02, "learning_rate": 0.01, "validation": 0.0, "check_every": 100}
+GENTLE = {
+    "max_noise": 0.02,
+    "learning_rate": 0.01,
+    "validation": 0.0,
+    "check_every": 100,
+    "check_draws": 1,
+}
 
 
 def test_without_a_counterfactual_loss_the_denoiser_gives_the_graph_back():

@@ -53,6 +53,9 @@ def draw_summary(summary: Summary, *, count: int, title: str) -> str:
         cost.set_ylim(bottom=0)
         cost.set_xlabel("patterns")
         cost.set_ylabel("median edits")
+        whole = importlib.import_module("matplotlib.ticker").MaxNLocator
+        for panel in (coverage, cost):
+            panel.xaxis.set_major_locator(whole(integer=True))
         return to_svg(figure, "summary")
 
 

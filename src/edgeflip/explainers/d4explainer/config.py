@@ -51,6 +51,7 @@ class DiffusionConfig:
         max_graphs: At most this many graphs, drawn at random; None for all.
         validation: Share of the graphs held out to choose the best epoch by.
         check_every: Epochs between two looks at them.
+        check_draws: Draws per held-out graph in such a look.
         choose: What makes an epoch the best: most flips and of those the fewest edits (`"flips"`), or
             fewest edits whether they flip or not (`"edits"`, as in the published code).
         parity: Whether the weights of noise levels go to the wrong samples, as in the published code.
@@ -69,16 +70,18 @@ class DiffusionConfig:
     max_graphs: int | None = None
     validation: float = 0.1
     check_every: int = 5
+    check_draws: int = 8
     choose: Literal["flips", "edits"] = "flips"
     parity: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
-        counts = (self.epochs, self.batch_size, self.levels, self.check_every, self.max_graphs or 1)
+        checks = (self.check_every, self.check_draws)
+        counts = (self.epochs, self.batch_size, self.levels, self.max_graphs or 1, *checks)
         if min(counts) < 1:
             raise ConfigError(
-                "expected epochs, batch_size, levels, check_every and max_graphs of at least 1, got "
-                f"{counts}."
+                "expected epochs, batch_size, levels, max_graphs, check_every and check_draws of at "
+                f"least 1, got {counts}."
             )
         rates = (self.learning_rate, self.decay, self.edge_weight)
         if not all(0 < rate < math.inf for rate in rates) or self.counterfactual < 0:

@@ -74,9 +74,9 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
     # Learning.
 
     def fit_settings(self) -> dict[str, Any]:
-        """The settings of the denoiser and its training."""
+        """The settings of the denoiser and its training, and how it is drawn from."""
         settings = asdict(self.config)
-        return {key: settings[key] for key in ("denoiser", "training")}
+        return {key: settings[key] for key in ("denoiser", "training", "levels")}
 
     def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
         if len(graphs) < 2:
@@ -89,7 +89,13 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         try:
             denoiser = Denoiser(features_of(graphs[0]).size(1), self.config.denoiser)
             trainer = DiffusionTrainer(
-                denoiser, graphs, proba, oracle, self.config.training, generator
+                denoiser,
+                graphs,
+                proba,
+                oracle,
+                self.config.training,
+                generator,
+                draw_levels=self.config.levels,
             )
         except NotApplicableError as error:
             # Answered when something is to be explained, as by all methods that need soft graphs.
