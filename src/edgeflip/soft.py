@@ -74,8 +74,11 @@ class SoftGraphs:
         ).float()
         self.passes = 0
         self._counts: list[int] = counts.tolist()
-        way = _Stacked if _fits_stack(inner, spaces) else _Blocks
-        self._way: _Way = way(inner, spaces, pairs)
+        self._way: _Way = (
+            _Stacked(cast(ModelOracle, inner), spaces, pairs)
+            if _fits_stack(inner, spaces)
+            else _Blocks(inner, spaces, pairs)
+        )
 
     def __len__(self) -> int:
         """Number of graphs."""
@@ -168,18 +171,18 @@ class _Stacked:
         self, oracle: ModelOracle, spaces: Sequence[PairSpace], pairs: Sequence[Tensor]
     ) -> None:
         self._oracle = oracle
-        self._model: Any = oracle.model
+        model: Any = oracle.model
+        self._model = model
         nodes = max(space.num_nodes for space in spaces)
         # Ones on the diagonal of padding too: a degree of 0 would be divided by.
         matrices = torch.eye(nodes).repeat(len(spaces), 1, 1)
-        width = self._model.config.layers[0]
-        projected = torch.zeros(len(spaces), nodes, width)
+        projected = torch.zeros(len(spaces), nodes, model.config.layers[0])
         places = []
         with torch.no_grad():
             for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
                 own = space.num_nodes
                 matrices[row, :own, :own] = base_adjacency(space)
-                projected[row, :own] = self._model.project(space.graph.x.to(oracle.device)).cpu()
+                projected[row, :own] = model.project(space.graph.x.to(oracle.device)).cpu()
                 u, v = space.ends(ids)
                 places.append(
                     row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1)
