@@ -282,6 +282,12 @@ def test_the_paper_preset_is_the_published_one_and_cpu_is_smaller():
     assert paper.denoiser == DenoiserConfig(layers=6, width=64, dropout=0.001)
     assert cpu.training.epochs < 800
     assert cpu.denoiser.width < 64
+    assert cpu.is_reduced
+    assert not paper.is_reduced
+
+
+def test_answers_say_that_the_method_was_reduced(fitted):
+    assert fitted.explain(GRAPHS[0]).trace.notes["reduced"]
 
 
 def test_too_few_graphs_and_senseless_settings_are_refused():

@@ -122,3 +122,17 @@ class D4Config:
             raise ConfigError(
                 f"expected candidates and levels of at least 1, got {self.candidates} and {self.levels}."
             )
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether anything is smaller than published, so that results are those of a reduced method."""
+        own, full = self.training, DiffusionConfig()
+        return (
+            self.candidates < D4Config.candidates
+            or (self.levels or own.levels) < full.levels
+            or own.epochs < full.epochs
+            or own.levels < full.levels
+            or own.max_graphs is not None
+            or self.denoiser.layers < DenoiserConfig.layers
+            or self.denoiser.width < DenoiserConfig.width
+        )

@@ -144,7 +144,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         problem.message = (
             "no denoised version of the graph is predicted as asked; draw more candidates"
         )
-        problem.notes["distinct"] = 0
+        problem.notes |= {"reduced": self.config.is_reduced, "distinct": 0}
         seen = torch.empty(0, dtype=torch.long)
         for edited in self._denoised(problem):
             block = ProposalBlock.from_mask(edited[edited.any(dim=1)])
