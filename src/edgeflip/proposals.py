@@ -47,6 +47,19 @@ class ProposalBlock:
         return cls(ids.reshape(-1, 1))
 
     @classmethod
+    def from_mask(cls, edited: Tensor) -> ProposalBlock:
+        """Candidates from the pairs that each of them edits [candidates, pairs].
+
+        Example:
+            >>> edited = torch.tensor([[True, False, True], [False, True, False]])
+            >>> ProposalBlock.from_mask(edited).toggles.tolist()
+            [[2, 0], [1, -1]]
+        """
+        width = int(edited.sum(dim=1).max()) if edited.numel() else 0
+        ids = torch.where(edited, torch.arange(edited.size(1)), PAD)
+        return cls(ids.topk(width, dim=1).values)
+
+    @classmethod
     def from_edits(cls, edits: Sequence[EditSet], space: PairSpace) -> ProposalBlock:
         """A block of edit sets, each checked against the graph."""
         rows = [space.ids_of(entry.edges).tolist() for entry in edits]

@@ -64,6 +64,23 @@ class SizeWeightedFidelity:
         return fidelity * self.weight(size)
 
 
+@dataclass(frozen=True)
+class SmallestFirst:
+    """Fewest edits first, and of equally many the highest fidelity: 1 / (size + (1 − fidelity) / 2).
+
+    For methods whose authors take the nearest of the counterfactuals they find.
+
+    Example:
+        >>> score = SmallestFirst()
+        >>> score(torch.tensor([0.2, 0.9, 0.6]), torch.tensor([1, 2, 1])).round(decimals=2).tolist()
+        [0.7099999785423279, 0.49000000953674316, 0.8299999833106995]
+    """
+
+    def __call__(self, fidelity: Tensor, size: Tensor) -> Tensor:
+        """Scores of counterfactuals [counterfactuals]."""
+        return 1 / (size + (1 - fidelity) / 2)
+
+
 def best_first(scores: Tensor, toggles: Tensor) -> Tensor:
     """Places of counterfactuals from best to worst: by score, then size, then edges.
 

@@ -19,7 +19,9 @@ EXPLAINERS: Mapping[str, str] = {
     "c2explainer": "edgeflip.explainers.c2explainer:C2Explainer",
     "cf-gnnexplainer": "edgeflip.explainers.cf_gnnexplainer:CFGNNExplainer",
     "cf2": "edgeflip.explainers.cf2:CF2",
+    "d4explainer": "edgeflip.explainers.d4explainer:D4Explainer",
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
+    "gcfexplainer": "edgeflip.explainers.gcfexplainer:GCFExplainer",
     "random": "edgeflip.explainers.random_search:RandomSearch",
 }
 

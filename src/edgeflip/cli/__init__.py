@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +14,17 @@ from edgeflip import __version__
 from edgeflip.base import SearchInterrupted
 from edgeflip.chemistry import molecule_constraints, to_smiles
 from edgeflip.cli.bench import bench
+from edgeflip.cli.options import (
+    AsJson,
+    Dataset,
+    Profile,
+    Seed,
+    check_folder,
+    class_number,
+    default_folder,
+    graphs_of,
+    read_overrides,
+)
 from edgeflip.cli.own import (
     Data,
     LabelColumn,
@@ -27,11 +36,12 @@ from edgeflip.cli.own import (
     data,
     own_oracle,
 )
+from edgeflip.cli.summarize import summarize
 from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, command, print_json, stdout
 from edgeflip.constraints import FREE, Constraints
 from edgeflip.datasets import DatasetBundle, list_datasets, read_graph
 from edgeflip.demo import run_demo
-from edgeflip.errors import ConfigError, EdgeflipError, TargetError, unknown_name
+from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explanation import CounterfactualSet
 from edgeflip.fitting import fitted_explainer
 from edgeflip.metering import Budget
@@ -52,11 +62,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-Profile = Annotated[str, typer.Option(help="Preset profile: paper, cpu or smoke.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
-Dataset = Annotated[str | None, typer.Argument(help="Name of a dataset; see 'edgeflip datasets'.")]
 
 
 @command(app)
@@ -137,8 +142,8 @@ def train(
         stratified=stratified,
         skip_invalid=skip_invalid,
     )
-    folder = out or _default_folder(bundle, profile, seed)
-    _check_folder(folder)
+    folder = out or default_folder(bundle, profile, seed)
+    check_folder(folder)
     report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
     learnt: Any = None
     if explainer is not None:
@@ -234,7 +239,7 @@ def explain(
     edgeflip explain --data my_molecules.csv --index 0
     edgeflip explain --model my_model.py:build --weights w.safetensors --graph g.json
     """
-    overrides = _overrides(settings or [])
+    overrides = read_overrides(settings or [])
     flags = {"denoise": denoise, "one_hot": one_hot, "factual": factual}
     overrides |= {key: value for key, value in flags.items() if value is not None}
     explainer = make_explainer(method, dataset=dataset, profile=profile, overrides=overrides)
@@ -251,7 +256,7 @@ def explain(
             skip_invalid=skip_invalid,
         )
     graphs = _graphs(bundle, split, index or [], graph_files or [])
-    wanted = None if target is None else _class_number(bundle, target)
+    wanted = None if target is None else class_number(bundle, target)
     limits = Constraints(allow_additions=additions, allow_removals=removals, max_edits=max_edits)
     budget = _budget(explainer.default_budget(), calls, seconds)
     check_seed(seed)
@@ -259,15 +264,15 @@ def explain(
         raise ConfigError(f"expected --keep of at least 1, got {keep}.")
     if wanted is not None and bundle is not None and not 0 <= wanted < bundle.num_classes:
         raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {wanted}.")
-    _check_folder(out)
+    check_folder(out)
     _show_progress(explainer)
     if model is not None:
         names = None if bundle is None else bundle.class_names
         explainer.fit(bundle.train if bundle else [], own_oracle(model, weights, names), seed=seed)
     else:
         assert bundle is not None
-        folder = oracle or _default_folder(bundle, profile, seed)
-        _check_folder(folder)
+        folder = oracle or default_folder(bundle, profile, seed)
+        check_folder(folder)
         trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
         explainer = fitted_explainer(explainer, bundle, trained, folder.parent, seed=seed)
     found = 0
@@ -335,6 +340,7 @@ def demo(
     )
 
 
+command(app)(summarize)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 
@@ -353,53 +359,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app(args=None if arguments is None else list(arguments), prog_name="edgeflip")
 
 
-def _default_folder(bundle: DatasetBundle, profile: str, seed: int) -> Path:
-    return Path("runs") / f"{bundle.name}-{profile}-s{seed}" / "oracle"
-
-
 def _show_progress(explainer: Any) -> None:
     if hasattr(explainer, "progress"):
         explainer.progress = True
 
 
-def _check_folder(path: Path | None) -> None:
-    """Refuse a path that cannot become a folder before any work is done for it."""
-    if path is None:
-        return
-    for part in (path, *path.parents):
-        if part.exists():
-            if not part.is_dir():
-                raise ConfigError(
-                    f"expected a folder at {path}, got the file {part}; give another path."
-                )
-            if not os.access(part, os.W_OK):
-                raise ConfigError(
-                    f"expected a folder that can be written, got {part}; give another path."
-                )
-            return
-
-
 def _graph_at(bundle: DatasetBundle, split: str, place: int) -> Any:
-    parts = {"test": bundle.test, "val": bundle.val, "train": bundle.train, "all": bundle.graphs}
-    if split not in parts:
-        raise unknown_name("split", split, parts)
-    graphs = parts[split]
+    graphs = graphs_of(bundle, split)
     if not 0 <= place < len(graphs):
         raise ConfigError(
             f"expected --index in 0..{len(graphs) - 1} for the {split} graphs of {bundle.name}, got {place}."
         )
     return graphs[place]
-
-
-def _class_number(bundle: DatasetBundle | None, target: str) -> int:
-    names = [name.lower() for name in bundle.class_names] if bundle is not None else []
-    if target.lower() in names:
-        return names.index(target.lower())
-    try:
-        return int(target)
-    except ValueError:
-        error = unknown_name("class", target, names)
-        raise TargetError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -462,29 +433,6 @@ def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
         except EdgeflipError:
             texts.append(None)
     return texts
-
-
-def _overrides(settings: Sequence[str]) -> dict[str, Any]:
-    """Settings given as key=value, the value read as JSON where it is."""
-    values: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or not key:
-            raise ConfigError(
-                f"expected --set key=value, got '{setting}'; for example --set max_added=3."
-            )
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = text
-        *path, last = key.split(".")
-        table = values
-        for part in path:
-            table = table.setdefault(part, {})
-            if not isinstance(table, dict):
-                raise ConfigError(f"expected --set to name each setting once, got '{key}' twice.")
-        table[last] = value
-    return values
 
 
 def _budget(default: Budget, calls: int | None, seconds: float | None) -> Budget:

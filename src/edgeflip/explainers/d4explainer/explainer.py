@@ -1,0 +1,205 @@
+"""D4Explainer: counterfactuals as graphs that a denoising diffusion model draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.base import CounterfactualExplainer
+from edgeflip.errors import GraphError, NotApplicableError
+from edgeflip.explainers.d4explainer.config import D4Config
+from edgeflip.explainers.d4explainer.denoiser import Denoiser
+from edgeflip.explainers.d4explainer.training import (
+    DiffusionReport,
+    DiffusionTrainer,
+    add_noise,
+    features_of,
+    plain_adjacency,
+)
+from edgeflip.graphs import PairSpace
+from edgeflip.metering import Budget, checked_proba
+from edgeflip.oracle import Oracle
+from edgeflip.proposals import ProposalBlock, candidate_keys
+from edgeflip.ranking import RankingPolicy, SmallestFirst
+from edgeflip.search import Problem
+from edgeflip.threads import one_thread
+
+# Values of one layer over all pairs of graphs denoised at once: what stays in the processor's cache.
+_PAIR_VALUES = 400_000
+
+
+class D4Explainer(CounterfactualExplainer[D4Config]):
+    """Graphs near the input that a trained denoising diffusion model draws for another class.
+
+    `fit` trains a denoiser that turns noisy graphs into graphs like those it was given, which the
+    oracle takes for another class. `explain` adds noise to a graph many times and denoises it.
+
+    Args:
+        config: The method's settings.
+        ranking: How counterfactuals are scored; fewest edits first when left out.
+        progress: Whether `fit` shows its progress.
+
+    Example:
+        >>> from edgeflip import load_dataset, train_oracle
+        >>> bundle = load_dataset("ba_2motifs")
+        >>> oracle = train_oracle(bundle, profile="smoke")
+        >>> explainer = D4Explainer.for_dataset("ba_2motifs", profile="smoke")
+        >>> answer = explainer.fit(bundle.train[::20], oracle).explain(bundle.test[0])
+        >>> answer.trace.notes["distinct"] <= explainer.config.candidates
+        True
+    """
+
+    name: ClassVar[str] = "d4explainer"
+    config_type: ClassVar[type[D4Config]] = D4Config
+
+    def __init__(
+        self,
+        config: D4Config | None = None,
+        *,
+        ranking: RankingPolicy | None = None,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(config, ranking=ranking or SmallestFirst())
+        self.progress = progress
+
+    def default_budget(self) -> Budget:
+        """A deadline at most: the number of candidates is a limit already."""
+        return Budget(oracle_calls=None, seconds=self.config.seconds)
+
+    # Learning.
+
+    def fit_settings(self) -> dict[str, Any]:
+        """The settings of the denoiser and its training, and how it is drawn from."""
+        settings = asdict(self.config)
+        return {key: settings[key] for key in ("denoiser", "training", "levels")}
+
+    def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
+        if len(graphs) < 2:
+            raise GraphError(
+                f"expected at least two graphs to learn from, got {len(graphs)}; pass more."
+            )
+        self.obstacle_ = ""
+        generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
+        proba = checked_proba(oracle, graphs)
+        try:
+            denoiser = Denoiser(features_of(graphs[0]).size(1), self.config.denoiser)
+            trainer = DiffusionTrainer(
+                denoiser,
+                graphs,
+                proba,
+                oracle,
+                self.config.training,
+                generator,
+                draw_levels=self.config.levels,
+            )
+        except NotApplicableError as error:
+            # Answered when something is to be explained, as by all methods that need soft graphs.
+            self.obstacle_ = str(error)
+            return
+        with one_thread(when=bool(getattr(oracle, "is_small", False))):
+            self.report_ = trainer.run(progress=self.progress)
+        self.denoiser_ = denoiser
+        if self.report_.stopped == "interrupted":
+            raise KeyboardInterrupt
+
+    def _state(self) -> dict[str, Tensor]:
+        state = {"obstacle": torch.tensor(list(self.obstacle_.encode()), dtype=torch.uint8)}
+        if self.obstacle_:
+            return state
+        report = self.report_
+        numbers = [report.epochs, report.best_epoch, report.flip_rate, report.edits]
+        return {
+            **state,
+            **{f"denoiser.{key}": value for key, value in self.denoiser_.state_dict().items()},
+            "features": torch.tensor(self.denoiser_.num_features),
+            "report": torch.tensor(
+                [*numbers, report.stopped == "interrupted"], dtype=torch.float64
+            ),
+        }
+
+    def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        self.obstacle_ = bytes(tensors["obstacle"].tolist()).decode()
+        if self.obstacle_:
+            return
+        prefix = "denoiser."
+        self.denoiser_ = Denoiser(int(tensors["features"]), self.config.denoiser)
+        self.denoiser_.load_state_dict(
+            {key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)}
+        )
+        self.denoiser_.eval()
+        epochs, best, rate, edits, interrupted = tensors["report"].tolist()
+        stopped: Any = "interrupted" if interrupted else "finished"
+        self.report_ = DiffusionReport(int(epochs), int(best), rate, edits, stopped)
+
+    # Explaining.
+
+    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
+        if self.obstacle_:
+            raise NotApplicableError(self.obstacle_)
+        problem.message = (
+            "no denoised version of the graph is predicted as asked; draw more candidates"
+        )
+        problem.notes |= {"reduced": self.config.is_reduced, "distinct": 0}
+        seen = torch.empty(0, dtype=torch.long)
+        for edited in self._denoised(problem):
+            block = ProposalBlock.from_mask(edited[edited.any(dim=1)])
+            if len(block):
+                seen = torch.cat([seen, candidate_keys(block.toggles)]).unique()
+                problem.notes["distinct"] = len(seen)
+                yield block
+
+    def _denoised(self, problem: Problem) -> Iterator[Tensor]:
+        """Which pairs of the graph denoised versions edit, some versions at a time [versions, pairs]."""
+        space, config = problem.space, self.config
+        generator = torch.Generator().manual_seed(problem.rng.getrandbits(63))
+        x, adjacency = features_of(space.graph)[None], plain_adjacency(space)
+        pairs = torch.arange(space.num_pairs)
+        u, v = space.ends(pairs)
+        edges = space.is_edge(pairs)
+        # What may not change stays as it is, so that a candidate is not lost for one pair.
+        open_pairs = torch.zeros(space.num_pairs, dtype=torch.bool)
+        open_pairs[torch.cat([problem.allowed.additions, problem.allowed.removals])] = True
+        levels = config.levels or config.training.levels
+        step = max(1, _PAIR_VALUES // (space.num_nodes**2 * config.denoiser.width * levels))
+        for start in range(0, config.candidates, step):
+            problem.oracle.check()
+            with problem.clock.stage("denoise"):
+                count = min(step, config.candidates - start)
+                logits = self._logits(adjacency, x, count, levels, generator)[:, u, v]
+                edits = ((logits > 0) != edges) & open_pairs
+            yield edits
+
+    @torch.no_grad()
+    def _logits(
+        self, adjacency: Tensor, x: Tensor, count: int, levels: int, generator: torch.Generator
+    ) -> Tensor:
+        """Logits of candidates, averaged over levels of noise [count, n, n]."""
+        sigma = self.config.training.max_noise * torch.rand(count * levels, generator=generator)
+        noisy = add_noise(adjacency.repeat(count * levels, 1, 1), sigma, generator)
+        logits: Tensor = self.denoiser_(noisy, x, sigma)
+        return logits.view(count, levels, *adjacency.shape).mean(dim=1)
+
+    def candidate_graphs(self, graph: Data, *, seed: int = 0) -> Tensor:
+        """Adjacency matrices that the denoiser draws for a graph [candidates, n, n].
+
+        Args:
+            graph: Any graph with the features of those learnt from.
+            seed: Makes them repeatable.
+        """
+        self._check_fitted()
+        if self.obstacle_:
+            raise NotApplicableError(self.obstacle_)
+        space = PairSpace.of(graph)
+        generator = torch.Generator().manual_seed(seed)
+        x, adjacency = features_of(graph)[None], plain_adjacency(space)
+        levels = self.config.levels or self.config.training.levels
+        drawn = [
+            self._logits(adjacency, x, 1, levels, generator) for _ in range(self.config.candidates)
+        ]
+        matrices = (torch.cat(drawn) > 0).float()
+        return matrices * (1 - torch.eye(space.num_nodes))

@@ -1,0 +1,208 @@
+"""GCFExplainer: a few counterfactual graphs for a whole class, found by a reinforced random walk."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.base import CounterfactualExplainer
+from edgeflip.edits import edge_attributes
+from edgeflip.errors import ConfigError
+from edgeflip.explainers.gcfexplainer.config import GCFConfig
+from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
+from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
+from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk
+from edgeflip.graphs import PairSpace
+from edgeflip.metering import Budget, MeteredOracle, checked_proba
+from edgeflip.oracle import Oracle
+from edgeflip.progress import progress_bar
+from edgeflip.proposals import ProposalBlock
+from edgeflip.ranking import RankingPolicy, SmallestFirst
+from edgeflip.search import Outcome, Problem
+from edgeflip.threads import one_thread
+
+
+class GCFExplainer(CounterfactualExplainer[GCFConfig]):
+    """Counterfactual graphs that lie near many inputs, found by a reinforced random walk.
+
+    `fit` walks from the training graphs and keeps, for every class, a summary of few counterfactual
+    graphs. `explain` lays the edges of these over the graph, and then walks on from the graph itself.
+
+    Args:
+        config: The method's settings.
+        ranking: How counterfactuals are scored; fewest edits first when left out.
+        progress: Whether `fit` shows its progress.
+
+    Example:
+        >>> from edgeflip import load_dataset, train_oracle
+        >>> bundle = load_dataset("ba_2motifs")
+        >>> oracle = train_oracle(bundle, profile="smoke")
+        >>> explainer = GCFExplainer.for_dataset("ba_2motifs", profile="smoke")
+        >>> answer = explainer.fit(bundle.train[::20], oracle).explain(bundle.test[0])
+        >>> answer.trace.notes["patterns"] >= 0
+        True
+    """
+
+    name: ClassVar[str] = "gcfexplainer"
+    config_type: ClassVar[type[GCFConfig]] = GCFConfig
+
+    def __init__(
+        self,
+        config: GCFConfig | None = None,
+        *,
+        ranking: RankingPolicy | None = None,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(config, ranking=ranking or SmallestFirst())
+        self.progress = progress
+
+    def default_budget(self) -> Budget:
+        """No limit: the number of patterns and steps is one."""
+        return Budget(oracle_calls=None)
+
+    def fit_settings(self) -> dict[str, Any]:
+        """All settings but those of reading out."""
+        only_here = ("own_steps", "tried", "alignment")
+        return {key: value for key, value in asdict(self.config).items() if key not in only_here}
+
+    # Learning.
+
+    def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
+        proba = checked_proba(oracle, graphs)
+        labels = proba.argmax(dim=1)
+        plans = self._plans(labels, proba.size(1))
+        rng = np.random.default_rng(torch.initial_seed() % 2**63)
+        self.summaries_: list[Summary] = []
+        total = sum(steps for _, _, steps in plans)
+        small = bool(getattr(oracle, "is_small", False))
+        with (
+            one_thread(when=small),
+            progress_bar("walking", total=total, unit="step", shown=self.progress) as bar,
+        ):
+            for aim, members, steps in plans:
+                summary = summarize(
+                    [graphs[place] for place in members],
+                    proba[members],
+                    aim,
+                    asker(oracle, self.config),
+                    self.config,
+                    rng,
+                    steps=steps,
+                    before_step=bar.update,
+                )
+                self.summaries_.append(summary)
+
+    def _plans(self, labels: Tensor, num_classes: int) -> list[tuple[Aim, list[int], int]]:
+        """What each walk wants, which graphs it starts from, and how far it goes."""
+        config = self.config
+        if config.steps is not None and len(config.steps) != num_classes:
+            raise ConfigError(
+                f"expected steps for each of {num_classes} classes, got {len(config.steps)}; "
+                "correct steps or leave it out."
+            )
+        plans = []
+        for each in range(num_classes):
+            by_target = config.walks == "target"
+            aim = Aim(None, each) if by_target else Aim(each, None)
+            members = ((labels != each) if by_target else (labels == each)).nonzero().flatten()
+            if not members.numel():
+                continue
+            inputs = min(members.numel(), config.max_inputs or members.numel())
+            steps = config.steps_per_input * inputs if config.steps is None else config.steps[each]
+            plans.append((aim, members.tolist(), steps))
+        return plans
+
+    def _state(self) -> dict[str, Tensor]:
+        state = {"summaries": torch.tensor(len(self.summaries_))}
+        for place, summary in enumerate(self.summaries_):
+            state |= summary.state(f"{place}.")
+        return state
+
+    def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        count = int(tensors["summaries"])
+        self.summaries_ = [Summary.from_state(tensors, f"{place}.") for place in range(count)]
+
+    # Explaining.
+
+    def _propose(self, problem: Problem) -> Generator[ProposalBlock, Outcome | None, None]:
+        ordered = sorted(self.summaries_, key=lambda each: not _fits(each.aim, problem))
+        problem.notes["patterns"] = 0
+        for summary in ordered:
+            with problem.clock.stage("read out"):
+                toggles = self._transplanted(summary, problem.space)
+            problem.notes["patterns"] += len(toggles)
+            if len(toggles):
+                yield ProposalBlock(toggles)
+        problem.message = (
+            "no counterfactual graph of the walks changes the prediction on these nodes, nor did a "
+            "walk from the graph itself; raise own_steps or fit on more graphs"
+        )
+        yield from self._own_walk(problem, ordered[0] if ordered else None)
+
+    def _transplanted(self, summary: Summary, space: PairSpace) -> Tensor:
+        """Edits that give the graph the edges of each pattern, in the summary's order [patterns, width]."""
+        patterns = summary.patterns
+        if self.config.alignment == "same":
+            rows = np.flatnonzero(patterns.nodes == space.num_nodes)
+        else:
+            rows = np.arange(len(patterns))
+        pairs = torch.arange(space.num_pairs)
+        # Edges at nodes that the graph has not got cannot be made; those it has alone are removed.
+        edges = torch.from_numpy(unpacked_bits(patterns.words[rows], bit_places(space, pairs)))
+        edited = edges != space.is_edge(pairs)
+        return ProposalBlock.from_mask(edited[edited.any(dim=1)]).toggles
+
+    def _own_walk(
+        self, problem: Problem, summary: Summary | None
+    ) -> Generator[ProposalBlock, Outcome | None, None]:
+        """Go on walking, with the graph as one more input and the only one to start from."""
+        start = Start(problem.space, problem.proba.double().numpy(), problem.allowed)
+        inputs = Shapes.of([problem.space])
+        hits: Array = np.zeros(1, dtype=np.int64)
+        if summary is not None:
+            inputs, hits = inputs.joined(summary.inputs), np.append(hits, summary.hits)
+        aim = Aim(problem.label, problem.target)
+        rng = np.random.default_rng(problem.rng.getrandbits(63))
+        walk = Walk([start], inputs, aim, self.config, rng, hits=hits)
+        for _ in range(self.config.own_steps):
+            candidates = walk.unasked()
+            if candidates is not None and self.config.tried == "seen" and len(candidates):
+                outcome = yield ProposalBlock(candidates)
+                assert outcome is not None
+                walk.learn(outcome.proba)
+            elif candidates is not None:
+                walk.learn(self._answers(problem, candidates))
+            vertex = walk.move()
+            if vertex.is_found and vertex.toggles and self.config.tried == "visited":
+                yield ProposalBlock(walk.toggles([vertex]))
+
+    def _answers(self, problem: Problem, candidates: Tensor) -> Tensor:
+        with problem.clock.stage("walk"):
+            return problem.oracle.predict_edits(problem.space, candidates, fill=problem.fill)
+
+
+def asker(oracle: Oracle, config: GCFConfig) -> Ask:
+    """What answers for edited graphs while walking."""
+    meter = MeteredOracle(oracle)
+    # One mapping for all graphs with the same attributes: answers are remembered per fill.
+    fills: dict[tuple[str, ...], Any] = {(): None}
+
+    def ask(space: PairSpace, toggles: Tensor) -> Tensor:
+        keys = tuple(edge_attributes(space.graph))
+        fill = fills.setdefault(keys, dict.fromkeys(keys, config.fill))
+        return meter.predict_edits(space, toggles, fill=fill)
+
+    return ask
+
+
+def _fits(aim: Aim, problem: Problem) -> bool:
+    """Whether a walk was for graphs like this one."""
+    if problem.target is not None:
+        return aim.target == problem.target
+    return aim.source == problem.label or (aim.target is not None and aim.target != problem.label)
