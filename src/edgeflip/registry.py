@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXPLAINERS: Mapping[str, str] = {
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
     "random": "edgeflip.explainers.random_search:RandomSearch",
+    "rsgg-ce": "edgeflip.explainers.rsgg_ce:RSGG",
 }
 
 ENTRY_POINTS = "edgeflip.explainers"
