@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXPLAINERS: Mapping[str, str] = {
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
+    "gist": "edgeflip.explainers.gist:GIST",
     "random": "edgeflip.explainers.random_search:RandomSearch",
     "rsgg-ce": "edgeflip.explainers.rsgg_ce:RSGG",
 }
