@@ -84,17 +84,18 @@ def test_overshoots_of_a_call_are_of_another_or_of_the_wanted_class():
 
 def test_content_alone_reproduces_the_edges_of_the_overshoot():
     graphs = with_distinct_nodes(2, seed=3)
-    learner = trainer(graphs, [(0, 1)], alpha=1.0, learning_rate=0.01, weight_decay=0.0, epochs=1)
-    for _ in range(1200):
+    learner = trainer(graphs, [(0, 1)], alpha=1.0, learning_rate=0.03, weight_decay=0.0, epochs=1)
+    for _ in range(300):
         loss = learner.loss([(0, 1)])
         learner.optimizer.zero_grad()
         loss.backward()
         learner.optimizer.step()
     overshoot = DenseGraphs.of([graphs[1]])
     learner.network.eval()
-    styled = learner.network(overshoot)
+    with torch.no_grad():
+        styled = learner.network(overshoot)
     there = overshoot.pairs
-    logits = learner.network.logits(styled.low, styled.high)[there]
+    logits = learner.network.logits(styled.low, styled.high)[there].detach()
     entropy = torch.nn.functional.binary_cross_entropy_with_logits(
         logits, overshoot.adjacency[there]
     )
@@ -108,12 +109,12 @@ def test_differentiable_style_alone_closes_the_gap_between_the_spectra():
         graphs, [(0, 1)], alpha=0.0, style="differentiable", learning_rate=0.01, epochs=1
     )
     gaps = []
-    for _ in range(150):
+    for _ in range(80):
         loss = learner.loss([(0, 1)])
         learner.optimizer.zero_grad()
         loss.backward()
         learner.optimizer.step()
-        gaps.append(float(loss))
+        gaps.append(loss.item())
     assert sum(gaps[-10:]) < 0.5 * sum(gaps[:10])
 
 
@@ -132,17 +133,26 @@ def test_only_the_differentiable_style_has_a_gradient(style):
             assert float(gradient.abs().sum()) > 0
 
 
-def test_style_in_the_reference_mode_never_moves_the_weights():
-    graphs, states = with_distinct_nodes(8, seed=3), []
-    for alpha in (1.0, 1.0):
-        learner = trainer(graphs, [(0, 1), (2, 3)], alpha=alpha, epochs=2)
-        learner.run()
-        states.append(learner.network.state_dict())
-    learner = trainer(graphs, [(0, 1), (2, 3)], alpha=0.0, epochs=2)
-    before = {key: value.clone() for key, value in learner.network.state_dict().items()}
-    loss = learner.loss([(0, 1)])
-    assert float(loss) == 0
-    assert all(torch.equal(states[0][key], states[1][key]) for key in before)
+def test_style_in_the_reference_mode_moves_the_loss_but_not_the_weights():
+    graphs = with_distinct_nodes(4, seed=3)
+    losses, gradients = [], []
+    for with_style in (False, True):
+        learner = trainer(graphs, [(0, 1), (2, 3)], alpha=0.5)
+        loss = learner.loss([(0, 1), (2, 3)], with_style=with_style)
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append([parameter.grad for parameter in learner.network.parameters()])
+    assert losses[1] > losses[0]
+    assert all(map(torch.equal, *gradients))
+
+
+def test_without_pairs_held_out_the_last_epoch_counts():
+    graphs = with_distinct_nodes(2, seed=3)
+    learner = trainer(graphs, [(0, 1)], epochs=3)
+    learner.run()
+    other = trainer(graphs, [(0, 1)], epochs=2)
+    other.run()
+    assert not torch.equal(learner.network.low.weight, other.network.low.weight)
 
 
 def test_fixed_seed_fixes_the_counterfactual():
@@ -223,27 +233,20 @@ def test_drawn_edges_are_as_frequent_as_training_asked_for():
     assert abs(float(samples.mean()) - 0.5) < 0.01
 
 
-def test_pairs_across_graphs_are_weighted_as_if_all_were_there():
-    """A head that says the same of all pairs learns the share of edges among all of them."""
-    graphs = example_graphs(16, seed=5)
-    learned = {}
-    for negatives in ("graph", "batch"):
-        pairs = [(place, (place + 1) % 16) for place in range(16)]
-        learner = trainer(graphs, pairs, negatives=negatives, alpha=1.0)
-        head = learner.network.edge
-        torch.nn.init.zeros_(head.weight)
-        head.weight.requires_grad_(False)
-        optimizer = torch.optim.Adam([head.bias], lr=0.05)
-        for _ in range(400):
-            loss = learner.loss(pairs)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        draws = relaxed(head.bias.detach().expand(20_000), 1.0, learner.generator).sigmoid()
-        learned[negatives] = float(draws.mean())
-    edges = sum(graph.num_edges for graph in graphs)
-    assert learned["graph"] == pytest.approx(edges / (16 * 9 * 8), rel=0.15)
-    assert learned["batch"] == pytest.approx(edges / (144 * 143), rel=0.3)
+@pytest.mark.parametrize(("negatives", "pairs"), [("graph", 16 * 9 * 8), ("batch", 144 * 143)])
+def test_pairs_across_graphs_count_as_if_all_were_there(negatives, pairs):
+    """With one logit for all pairs the loss tells the share of edges: E softplus(l + noise) − share · l."""
+    graphs, logit = example_graphs(16, seed=5), -3.0
+    learner = trainer(graphs, [], negatives=negatives, alpha=1.0)
+    torch.nn.init.zeros_(learner.network.edge.weight)
+    torch.nn.init.constant_(learner.network.edge.bias, logit)
+    stack = DenseGraphs.of(graphs)
+    with torch.no_grad():
+        gap = (learner.network(stack).x - stack.x).abs().mean()
+        losses = [float(learner.loss([(0, place) for place in range(16)])) for _ in range(20)]
+    noisy = relaxed(torch.full((500_000,), logit), 1.0, learner.generator)
+    share = (sum(losses) / 20 - float(gap) - float(noisy.exp().log1p().mean())) / -logit
+    assert share == pytest.approx(sum(graph.num_edges for graph in graphs) / pairs, abs=0.003)
 
 
 def test_training_lowers_the_loss_and_keeps_the_best_epoch():

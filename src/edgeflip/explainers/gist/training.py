@@ -162,7 +162,7 @@ class StyleTrainer:
     ) -> None:
         self.network, self.graphs, self.config, self.generator = network, graphs, config, generator
         order = torch.randperm(len(pairs), generator=generator).tolist()
-        held = min(max(1, round(config.validation * len(pairs))), len(pairs) - 1)
+        held = math.ceil(config.validation * len(pairs)) if len(pairs) > 1 else 0
         self.held = [pairs[place] for place in order[:held]]
         self.train = [pairs[place] for place in order[held:]]
         self.optimizer = torch.optim.Adam(
@@ -181,7 +181,8 @@ class StyleTrainer:
                     self._epoch()
                     done += 1
                     loss = self.validation_loss()
-                    if loss < self.best_loss:
+                    # Without pairs held out every epoch is as good, and the last one counts.
+                    if loss <= self.best_loss:
                         self.best_loss = loss
                         self.best_state = copy.deepcopy(self.network.state_dict())
                     bar.set_postfix(loss=f"{self.best_loss:.4f}", refresh=False)
