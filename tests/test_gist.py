@@ -2,6 +2,8 @@ import pytest
 import torch
 from torch_geometric.nn import TransformerConv
 
+from edgeflip import make_explainer
+from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.dense import DenseGraphs
 from edgeflip.explainers.gist import GIST, GISTConfig
@@ -14,6 +16,7 @@ from edgeflip.explainers.gist.network import (
 )
 from edgeflip.explainers.gist.training import StyleTrainer, overshoot_pairs
 from edgeflip.graphs import PairSpace
+from edgeflip.presets import PROFILES, load_preset
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.testing.oracles import ConstantOracle
 
@@ -293,3 +296,11 @@ def test_settings_of_the_draws_do_not_ask_for_another_fit(tmp_path):
 def test_senseless_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         GISTConfig(**settings)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_dataset_has_settings(profile):
+    for dataset in [entry.name for entry in list_datasets()] + [None]:
+        assert load_preset(dataset, profile).method("gist")
+        config = make_explainer("gist", dataset=dataset, profile=profile).config
+        assert isinstance(config, GISTConfig)

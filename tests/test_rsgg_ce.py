@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
-from edgeflip import Budget, Constraints
+from edgeflip import Budget, Constraints, make_explainer
+from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError, TrainingError
 from edgeflip.explainers.dense import DenseGraphs, gcn_normalised
 from edgeflip.explainers.rsgg_ce import (
@@ -18,6 +19,7 @@ from edgeflip.explainers.rsgg_ce import (
     prefixes,
 )
 from edgeflip.graphs import edge_pairs
+from edgeflip.presets import PROFILES, load_preset
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.testing.oracles import ConstantOracle
 
@@ -286,3 +288,11 @@ def test_settings_of_the_sampler_do_not_ask_for_another_fit(tmp_path):
 def test_senseless_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         RSGGConfig(**settings)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_dataset_has_settings(profile):
+    for dataset in [entry.name for entry in list_datasets()] + [None]:
+        assert load_preset(dataset, profile).method("rsgg-ce")
+        config = make_explainer("rsgg-ce", dataset=dataset, profile=profile).config
+        assert isinstance(config, RSGGConfig)
