@@ -22,7 +22,9 @@ EXPLAINERS: Mapping[str, str] = {
     "d4explainer": "edgeflip.explainers.d4explainer:D4Explainer",
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
     "gcfexplainer": "edgeflip.explainers.gcfexplainer:GCFExplainer",
+    "gist": "edgeflip.explainers.gist:GIST",
     "random": "edgeflip.explainers.random_search:RandomSearch",
+    "rsgg-ce": "edgeflip.explainers.rsgg_ce:RSGG",
 }
 
 ENTRY_POINTS = "edgeflip.explainers"

@@ -23,6 +23,7 @@ from torch_geometric.data import Data
 from edgeflip.base import CounterfactualExplainer
 from edgeflip.edits import EditSet, apply_edits
 from edgeflip.errors import BudgetExhausted, GraphError
+from edgeflip.explainers.dense import node_features
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.denoise import drop_unlikely
 from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
@@ -31,7 +32,6 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
     LinkTrainer,
     LinkTrainingReport,
     known_pairs,
-    node_features,
     pad_graphs,
 )
 from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, removal_sets, shapes_of

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from edgeflip.errors import ConfigError
+from edgeflip.explainers.dense import gcn_normalised
 from edgeflip.explainers.dr_cfgnn.structure import (
     NODE_FEATURES,
     PAIR_FEATURES,
@@ -101,7 +102,7 @@ class LinkPredictor(nn.Module):
         if self.config.structural:
             node, pair = structural_features(adjacency, mask)
             hidden = hidden + functional.linear(node, first.weight[:, self.num_features :])
-        messages = _normalised(adjacency)
+        messages = gcn_normalised(adjacency)
         for place, (weight, norm) in enumerate(zip(self.weights, self.norms, strict=True)):
             hidden = messages @ (weight(hidden) if place else hidden)
             rows = norm(hidden[mask])
@@ -217,10 +218,3 @@ def _decoder_rest(widths: tuple[int, ...]) -> nn.Sequential:
     for before, after in pairwise(widths):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], 1))
-
-
-def _normalised(adjacency: Tensor) -> Tensor:
-    """D^-1/2 (A + I) D^-1/2 [b, n, n]."""
-    messages = adjacency + torch.eye(adjacency.size(1))
-    scale = messages.sum(dim=2, keepdim=True).rsqrt()
-    return messages * scale * scale.transpose(1, 2)

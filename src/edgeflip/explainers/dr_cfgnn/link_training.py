@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from edgeflip.errors import ConfigError, GraphError, TrainingError
+from edgeflip.explainers.dense import node_features
 from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
 from edgeflip.explainers.dr_cfgnn.structure import PAIR_FEATURES
 from edgeflip.graphs import Edge, PairSpace
@@ -209,14 +210,6 @@ def pad_graphs(
             "from one."
         )
     return PaddedGraphs(features, adjacency, mask, torch.tensor(labels), must, must_not)
-
-
-def node_features(graph: Data) -> Tensor:
-    """Node features as floats, one constant column for graphs that have none [n, F]."""
-    if graph.x is None:
-        return torch.ones(int(graph.num_nodes or 0), 1)
-    x: Tensor = graph.x.float().reshape(graph.x.size(0), -1)
-    return x
 
 
 def known_pairs(known: Knowledge) -> Knowledge:
