@@ -3,6 +3,7 @@
 __version__ = "0.1.0"
 
 from edgeflip.base import CounterfactualExplainer, SearchInterrupted
+from edgeflip.certificates import verify_certificate
 from edgeflip.chemistry import molecule_constraints, molecule_graph, to_smiles
 from edgeflip.constraints import FREE, Constraints
 from edgeflip.datasets import (
@@ -17,6 +18,7 @@ from edgeflip.edits import EditSet
 from edgeflip.errors import EdgeflipError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
 from edgeflip.explanation import (
+    Certificate,
     Counterfactual,
     CounterfactualSet,
     FactualSubgraph,
@@ -38,6 +40,7 @@ __all__ = [
     "DRCFGNN",
     "FREE",
     "Budget",
+    "Certificate",
     "Constraints",
     "Counterfactual",
     "CounterfactualExplainer",
@@ -79,4 +82,5 @@ __all__ = [
     "save_oracle",
     "to_smiles",
     "train_oracle",
+    "verify_certificate",
 ]

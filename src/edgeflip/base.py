@@ -25,7 +25,7 @@ from edgeflip.errors import (
     NotFittedError,
     TargetError,
 )
-from edgeflip.explanation import CounterfactualSet, Provenance, StopReason, Trace
+from edgeflip.explanation import Certificate, CounterfactualSet, Provenance, StopReason, Trace
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import Budget, MeteredOracle, checked_proba
 from edgeflip.oracle import Oracle
@@ -331,6 +331,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """Whether answers with needless edits are replaced by their smaller versions."""
         return False
 
+    def _certifies(self) -> int:
+        """How many smaller edit sets are tried at most, to prove that none flips; 0 for no proof."""
+        return 0
+
     def _state(self) -> dict[str, Tensor]:
         """What was learnt, as tensors for `save`."""
         return {}
@@ -385,6 +389,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         search = Search(problem, stop_at_first=self._stops_at_first())
         message, interrupted = "", False
         stopped_by: StopReason = "exhausted"
+        certificate: Certificate | None = None
         try:
             search.run(check_proposals(propose(problem), self.name))
             stopped_by = "first_flip" if search.is_finished else problem.ended_by
@@ -399,6 +404,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             if self._wants_minimal() and stopped_by in _COMPLETE:
                 with suppress(BudgetExhausted):
                     search.offer_subsets(self.ranking, most=keep)
+            if self._certifies() and stopped_by in _COMPLETE:
+                with problem.clock.stage("certify"):
+                    certificate = search.certify(self._certifies())
             found, flips = search.counterfactuals(
                 self.ranking, keep=keep, minimal=self._wants_minimal()
             )
@@ -433,6 +441,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             factual=problem.factual,
             class_names=getattr(self.oracle_, "class_names", None),
             fill=problem.fill,
+            certificate=certificate,
         )
         if interrupted:
             raise SearchInterrupted(answer)

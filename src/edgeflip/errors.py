@@ -34,6 +34,10 @@ class NotApplicableError(EdgeflipError):
     """A method that cannot work with this oracle or graph, such as a soft mask on a hard model."""
 
 
+class CertificateError(EdgeflipError):
+    """A proof of smallness that is missing, was changed, or is not so."""
+
+
 class NotFittedError(EdgeflipError):
     """An explainer that was asked before `fit`."""
 

@@ -81,6 +81,33 @@ class FactualSubgraph:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """A proof that nothing smaller changes the prediction: all of it was tried.
+
+    Attributes:
+        below: No counterfactual with fewer edits than this exists within the constraints.
+        tried: How many edit sets of one edit, of two and so on the constraints allow, all of which
+            were tried; `below - 1` numbers. Rules in Python were asked about those that flip.
+
+    Example:
+        >>> print(Certificate(below=2, tried=(300,)))
+        no counterfactual with fewer than 2 edits exists: all 300 smaller allowed edit sets were tried
+    """
+
+    below: int
+    tried: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """The claim in a sentence."""
+        if self.below <= 1:
+            return "one edit suffices, and nothing is smaller"
+        return (
+            f"no counterfactual with fewer than {self.below} edits exists: all {sum(self.tried):,} "
+            "smaller allowed edit sets were tried"
+        )
+
+
+@dataclass(frozen=True)
 class Stage:
     """Time and oracle calls of one stage of the search.
 
@@ -169,6 +196,8 @@ class CounterfactualSet:
         factual: The factual subgraph, when the method used one.
         class_names: Names of the classes, when known.
         fill: The attributes of added edges, as given to `explain`.
+        certificate: Up to which size it is proven that there is no counterfactual, when that was
+            tried; check it again with `verify_certificate`.
     """
 
     graph: Data
@@ -180,6 +209,7 @@ class CounterfactualSet:
     factual: FactualSubgraph | None = None
     class_names: tuple[str, ...] | None = None
     fill: EdgeFill | None = None
+    certificate: Certificate | None = None
 
     @property
     def label(self) -> int:
@@ -267,6 +297,7 @@ class CounterfactualSet:
             "trace": asdict(self.trace),
             "provenance": asdict(self.provenance),
             "class_names": list(self.class_names) if self.class_names else None,
+            "certificate": asdict(self.certificate) if self.certificate else None,
         }
         payload["checksum"] = checksum(payload)
         return payload
@@ -391,6 +422,7 @@ def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
     trace["stages"] = {name: Stage(**stage) for name, stage in trace["stages"].items()}
     factual = payload["factual"]
     names = payload["class_names"]
+    proof = payload.get("certificate")
     return CounterfactualSet(
         graph=graph,
         proba=tuple(payload["proba"]),
@@ -400,6 +432,7 @@ def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
         provenance=Provenance(**payload["provenance"]),
         factual=None if factual is None else _read_factual(factual),
         class_names=None if names is None else tuple(names),
+        certificate=None if proof is None else Certificate(proof["below"], tuple(proof["tried"])),
     )
 
 

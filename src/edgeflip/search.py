@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -13,10 +14,17 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.combinatorics import Level
 from edgeflip.constraints import AllowedEdits, Constraints
 from edgeflip.edits import EdgeFill, EditSet, apply_edits
 from edgeflip.errors import BudgetExhausted, EdgeflipError
-from edgeflip.explanation import Counterfactual, FactualSubgraph, Stage, StopReason
+from edgeflip.explanation import (
+    Certificate,
+    Counterfactual,
+    FactualSubgraph,
+    Stage,
+    StopReason,
+)
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import MeteredOracle, checked_proba
 from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
@@ -153,6 +161,7 @@ class Search:
         self._places: list[Tensor] = []
         self._proba: list[Tensor] = []
         self._rings: list[tuple[int, int | None]] = []
+        self._asks_every_rule = False
 
     @property
     def is_finished(self) -> bool:
@@ -242,12 +251,14 @@ class Search:
         if not self._stop_at_first:
             rows = rows[proba[rows, problem.label].argsort(stable=True)]
         hits = 0
-        for row in rows[:_RULES_ASKED].tolist():
+        if not self._asks_every_rule:
+            rows = rows[:_RULES_ASKED]
+        for row in rows.tolist():
             edits = block.edit_set(row, problem.space)
             if problem.constraints.rules_allow(problem.graph, edits):
                 accepted[row] = True
                 hits += 1
-                if hits >= _RULES_WANTED:
+                if hits >= _RULES_WANTED and not self._asks_every_rule:
                     break
         return accepted
 
@@ -277,6 +288,45 @@ class Search:
                 return
             reduced.update(keys)
             self.offer(ProposalBlock(torch.cat([_smaller_versions(row) for row in fresh])))
+
+    def certify(self, most: int) -> Certificate:
+        """Try all edit sets that are smaller than the smallest flip, size by size.
+
+        Args:
+            most: Edit sets to try at most; a size that does not fit is not begun. Those that were
+                tried before cost nothing and count all the same.
+
+        Returns:
+            Up to which size there is nothing. What flips on the way is noted, as always.
+        """
+        allowed, tried = self.problem.allowed, []
+        self._asks_every_rule = True
+        with suppress(BudgetExhausted):
+            for size in range(1, allowed.max_edits + 1):
+                if size >= self._smallest():
+                    break
+                level = Level.of(
+                    size,
+                    allowed.removals,
+                    allowed.additions,
+                    max_removed=allowed.max_removed,
+                    max_added=allowed.max_added,
+                )
+                count, refused = sum(level.counts), self.rejected
+                if count > most:
+                    break
+                most -= count
+                for ranks in torch.arange(count).split(_CERTIFIED_AT_ONCE):
+                    self.offer(ProposalBlock(level.toggles(ranks)))
+                tried.append(count - (self.rejected - refused))
+        self._asks_every_rule = False
+        below = int(min(len(tried) + 1, self._smallest()))
+        return Certificate(below, tuple(tried[: below - 1]))
+
+    def _smallest(self) -> float:
+        """Edits of the smallest flip so far."""
+        sizes = [int((part != PAD).sum(dim=1).min()) for part in self._toggles]
+        return min(sizes, default=math.inf)
 
     def _distinct_flips(self) -> tuple[Tensor, Tensor, Tensor]:
         """Flips without repeats, in the order found: pair ids, places and probabilities."""
@@ -380,6 +430,9 @@ def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:
 
 # Of more edits than this not all subsets are asked about: 10 edits have a thousand of them.
 _SUBSET_EDITS = 10
+
+# Candidates of a certificate that are asked about at once.
+_CERTIFIED_AT_ONCE = 4096
 
 # Of one block's flips so many are put to rules at most, and no more when so many were accepted.
 _RULES_ASKED, _RULES_WANTED = 400, 100

@@ -44,6 +44,8 @@ class DRCFGNNConfig:
             otherwise, as in the published code.
         minimal: Whether answers with needless edits are replaced by their smaller versions, which are
             all asked about; the paper keeps them.
+        certify: At most this many smaller edit sets are tried to prove that none of them flips; 0 for
+            no proof. Only in the search that widens.
         seconds: The deadline when a call names no budget, None for none.
         denoising: Settings of the denoising step.
         predictor: Shape of the link predictor.
@@ -69,6 +71,7 @@ class DRCFGNNConfig:
     max_removal_sets: int = 500
     require_faithful: bool = False
     minimal: bool = True
+    certify: int = 2_000
     seconds: float | None = 60.0
     widening: WideningConfig = field(default_factory=WideningConfig)
     denoising: DenoiseConfig = field(default_factory=DenoiseConfig)
@@ -82,6 +85,8 @@ class DRCFGNNConfig:
                 "expected a threshold in 0..1 and at least one edge to remove or add, got "
                 f"{self.threshold}, {self.remove.max} and {self.add.max}."
             )
+        if self.certify < 0:
+            raise ConfigError(f"expected certify of 0 or more edit sets, got {self.certify}.")
         if self.max_nodes is not None and self.max_nodes < 1:
             raise ConfigError(f"expected max_nodes of at least 1, got {self.max_nodes}.")
         if min(self.max_candidates, self.iterations, self.max_removal_sets) < 1:

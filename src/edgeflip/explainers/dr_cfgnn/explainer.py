@@ -109,6 +109,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _wants_minimal(self) -> bool:
         return self.config.minimal
 
+    def _certifies(self) -> int:
+        return self.config.certify if self.config.search == "widening" else 0
+
     # Learning.
 
     def fit_settings(self) -> dict[str, Any]:

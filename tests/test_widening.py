@@ -1,0 +1,313 @@
+"""The search that widens, and the proofs it leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from functools import cache
+
+import pytest
+import torch
+
+from edgeflip import (
+    DRCFGNN,
+    Certificate,
+    Constraints,
+    CounterfactualSet,
+    EditSet,
+    verify_certificate,
+)
+from edgeflip.errors import ArtifactError, CertificateError, ConfigError
+from edgeflip.explainers.dr_cfgnn import DRCFGNNConfig
+from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
+from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
+from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
+from edgeflip.explainers.dr_cfgnn.widening import WideningConfig, combinations
+from edgeflip.graphs import edge_pairs
+from edgeflip.testing import example_graphs, example_oracle
+
+CONFIG = DRCFGNNConfig(
+    denoise=False,
+    one_hot=False,
+    max_nodes=3,
+    remove=SizeConfig(max=1),
+    add=SizeConfig(max=1),
+    threshold=0.99,
+    seconds=None,
+    predictor=PredictorConfig(encoder_layers=1, encoder_width=4, decoder=(4,), class_width=2),
+    training=LinkTrainingConfig(epochs=1, batch_size=8, learning_rate=0.01),
+)
+
+
+class Edges:
+    """Class 1 when a graph has at least so many more, or fewer, edges than at first."""
+
+    num_classes = 2
+    class_names = ("as it was", "changed")
+
+    def __init__(self, graph, needed, *, where=None):
+        self.before, self.needed, self.where = edge_pairs(graph), needed, where
+
+    def predict_proba(self, graphs):
+        return torch.stack([self._answer(edge_pairs(graph)) for graph in graphs])
+
+    def _answer(self, edges):
+        changed = edges ^ self.before
+        if self.where is not None:
+            changed &= self.where
+        chance = min(1.0, 0.5 * len(changed) / (self.needed - 0.5))
+        return torch.tensor([1 - chance, chance])
+
+
+@cache
+def graphs():
+    return example_graphs(12, seed=3)
+
+
+def explainer(oracle, **settings):
+    made = DRCFGNN(dataclasses.replace(CONFIG, **settings))
+    return made.fit(graphs()[1:], oracle)
+
+
+def brute_force(oracle, graph, size, constraints=None):
+    """Whether any edit set of a size changes the class, by trying all of them one by one."""
+    label = int(oracle.predict_proba([graph])[0].argmax())
+    nodes = range(graph.num_nodes)
+    edges = edge_pairs(graph)
+    for pairs in itertools.combinations(itertools.combinations(nodes, 2), size):
+        edits = EditSet(added=set(pairs) - edges, removed=set(pairs) & edges)
+        if constraints is not None and not constraints.allows(graph, edits):
+            continue
+        if int(oracle.predict_proba([edits.apply(graph)])[0].argmax()) != label:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3, 5])
+def test_answers_beyond_the_papers_space_are_found_and_say_their_ring(needed):
+    graph = graphs()[0]
+    oracle = Edges(graph, needed)
+    near = explainer(oracle, search="paper").explain(graph)
+    wide = explainer(oracle).explain(graph)
+    assert wide.found
+    assert wide.best.size == needed
+    assert near.found == (needed == 1) or near.best.size <= 2
+    rings = {entry.ring for entry in wide.counterfactuals}
+    assert rings <= {0, 1, 2, 3}
+    if needed > 2:
+        assert min(rings) >= 2
+    assert all(entry.ring is None for entry in near.counterfactuals)
+
+
+def test_a_good_answer_nearby_ends_the_search():
+    graph = graphs()[0]
+    oracle = Edges(graph, 1)
+    answer = explainer(oracle, max_nodes=6).explain(graph)
+    assert answer.trace.stopped_by == "best_possible"
+    assert {entry.ring for entry in answer.counterfactuals} == {0}
+    assert answer.trace.proposals < 40
+
+
+def test_worth_nothing_goes_through_all_rings():
+    graph = graphs()[0]
+    oracle = example_oracle()
+    thorough = explainer(oracle, widening=WideningConfig(worth=0.0), stop_early=False)
+    quick = explainer(oracle, widening=WideningConfig(worth=0.99))
+    a, b = thorough.explain(graph), quick.explain(graph)
+    assert a.trace.proposals >= b.trace.proposals
+    if b.found:
+        assert a.best.score >= b.best.score
+
+
+def test_it_is_deterministic_and_leaves_the_graph_alone():
+    graph, oracle = graphs()[0], example_oracle()
+    before = graph.clone()
+    made = explainer(oracle)
+    one, two = made.explain(graph, seed=4), made.explain(graph, seed=4)
+    assert one.to_rows() == two.to_rows()
+    assert torch.equal(graph.edge_index, before.edge_index)
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        Constraints(allow_additions=False),
+        Constraints(allow_removals=False),
+        Constraints(max_edits=2),
+        Constraints(max_added=1, max_removed=1),
+        Constraints(keep_connected=True),
+        Constraints(room=dict.fromkeys(range(6), 0)),
+    ],
+)
+def test_constraints_hold_in_every_ring(constraints):
+    graph = graphs()[0]
+    oracle = Edges(graph, 2)
+    answer = explainer(oracle).explain(graph, constraints=constraints)
+    assert answer.found
+    for entry in answer.counterfactuals:
+        assert constraints.allows(graph, entry.edits)
+
+
+def test_the_beam_takes_all_edges_of_a_node_at_once():
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+    node = max(range(graph.num_nodes), key=lambda n: sum(n in edge for edge in edges))
+    wanted = frozenset(edge for edge in edges if node in edge)
+
+    class Isolated(Edges):
+        """Only the loss of all edges of one node helps: no single step shows the way."""
+
+        def _answer(self, edges):
+            return torch.tensor([0.1, 0.9] if not edges & wanted else [0.9, 0.1])
+
+    answer = explainer(Isolated(graph, 1), widening=WideningConfig(width=2)).explain(graph)
+    assert answer.found
+    assert frozenset(answer.best.edits.removed) == wanted
+
+
+def test_large_answers_lose_their_needless_edits():
+    graph = graphs()[0]
+    where = frozenset(itertools.combinations(range(6), 2))
+    oracle = Edges(graph, 12, where=where)
+    answer = explainer(oracle, widening=WideningConfig(width=3)).explain(graph)
+    assert answer.found
+    assert answer.best.size == 12
+    assert all(set(entry.edits.edges) <= where for entry in answer.counterfactuals)
+
+
+def test_combinations_are_pairs_and_triples_of_the_best():
+    settings = WideningConfig(promising=6)
+    ids = torch.tensor([9, 4, 7, 1, 3, 8, 2])
+    pairs, *more = list(combinations(ids, settings, largest=3))
+    assert len(pairs) == math.comb(6, 2)
+    assert 2 not in pairs
+    assert not more  # a third of six is two, and they make no triple
+    assert not list(combinations(ids, settings, largest=1))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"worth": 1.0}, {"prior": -1.0}, {"width": 0}, {"patience": -1}, {"lower": 2.0}]
+)
+def test_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ConfigError, match="expected"):
+        WideningConfig(**wrong)
+    with pytest.raises(ConfigError, match="certify"):
+        dataclasses.replace(CONFIG, certify=-1)
+
+
+# Certificates.
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_certificates_agree_with_brute_force(place):
+    graph, oracle = graphs()[place], example_oracle()
+    answer = DRCFGNN(dataclasses.replace(CONFIG, certify=500)).fit(graphs()[6:], oracle)
+    answer = answer.explain(graph)
+    proof = answer.certificate
+    assert len(proof.tried) == proof.below - 1
+    for size in range(1, min(proof.below, 3)):
+        assert not brute_force(oracle, graph, size)
+        assert proof.tried[size - 1] == math.comb(math.comb(graph.num_nodes, 2), size)
+    if answer.found:
+        assert proof.below <= min(entry.size for entry in answer.counterfactuals)
+    assert verify_certificate(answer, oracle) == sum(proof.tried)
+
+
+def test_a_certificate_is_complete_where_its_budget_reaches():
+    graph = graphs()[0]
+    oracle = Edges(graph, 3)
+    pairs = math.comb(graph.num_nodes, 2)
+    for budget, below in ((0, None), (pairs - 1, 1), (pairs, 2), (10**6, 3)):
+        proof = explainer(oracle, certify=budget).explain(graph).certificate
+        assert (None if proof is None else proof.below) == below
+    assert str(proof).startswith("no counterfactual with fewer than 3 edits exists: all ")
+    assert str(Certificate(1)) == "one edit suffices, and nothing is smaller"
+
+
+def test_trying_everything_finds_what_the_rings_missed():
+    graph = graphs()[0]
+    only = frozenset({(0, 1), (2, 3)})
+
+    class Hidden(Edges):
+        """Two certain edits together, each of which alone says nothing."""
+
+        def _answer(self, edges):
+            hit = (edges ^ self.before) == only
+            return torch.tensor([0.1, 0.9] if hit else [0.9, 0.1])
+
+    settings = {"widening": WideningConfig(width=1, promising=2)}
+    missed = explainer(Hidden(graph, 1), certify=0, **settings).explain(graph)
+    found = explainer(Hidden(graph, 1), certify=10**5, **settings).explain(graph)
+    assert not missed.found
+    assert set(found.best.edits.edges) == only
+    assert found.certificate.below == 2
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        Constraints(max_added=0),
+        Constraints(frozen_nodes={0, 1}, forbidden_pairs={(2, 3), (4, 5)}),
+        Constraints(keep_connected=True, max_edits=4),
+        Constraints(room={0: 0, 1: 0, 2: 1}),
+        Constraints(rules=(lambda graph, edits: len(edits.removed) != 1,)),
+    ],
+)
+def test_certificates_count_what_the_constraints_allow(constraints):
+    graph = graphs()[0]
+    oracle = Edges(graph, 3)
+    answer = explainer(oracle, certify=10**6).explain(graph, constraints=constraints)
+    assert answer.certificate.below == 3
+    assert verify_certificate(answer, oracle, constraints=constraints) > 0
+
+
+def test_certificates_survive_json_and_tampering_is_noticed(tmp_path):
+    graph, oracle = graphs()[0], example_oracle()
+    answer = explainer(oracle, certify=500).explain(graph)
+    path = answer.save_json(tmp_path / "answer.json")
+    again = CounterfactualSet.load_json(path)
+    assert again.certificate == answer.certificate
+    assert verify_certificate(again, oracle) == sum(answer.certificate.tried)
+    payload = json.loads(path.read_text())
+    payload["certificate"]["below"] += 1
+    path.write_text(json.dumps(payload))
+    with pytest.raises(ArtifactError, match="changed"):
+        CounterfactualSet.load_json(path)
+
+
+@pytest.mark.parametrize(
+    ("claim", "fault"),
+    [
+        (Certificate(3, (5,)), "for every size below 3"),
+        (Certificate(2, (7,)), "expected 7 edit sets of 1 edits as certified"),
+        (Certificate(4, (45, 990, 14190)), "got one with 3 in the same answer"),
+        (None, "got one without"),
+    ],
+)
+def test_a_claim_that_is_not_so_is_refused_whatever_its_checksum(claim, fault):
+    graph = graphs()[0]
+    oracle = Edges(graph, 3)
+    answer = explainer(oracle, certify=10**6).explain(graph)
+    with pytest.raises(CertificateError, match=fault):
+        verify_certificate(dataclasses.replace(answer, certificate=claim), oracle)
+
+
+def test_a_smaller_counterfactual_is_named():
+    graph = graphs()[0]
+    answer = explainer(Edges(graph, 3), certify=10**6).explain(graph)
+    with pytest.raises(CertificateError, match="expected no counterfactual of 2 edits"):
+        verify_certificate(answer, Edges(graph, 2))
+
+
+def test_other_oracles_and_constraints_are_refused():
+    graph, oracle = graphs()[0], example_oracle()
+    answer = explainer(oracle, certify=500).explain(graph)
+    other = example_oracle()
+    with torch.no_grad():
+        other.model.classify.bias.add_(0.01)
+    with pytest.raises(CertificateError, match="weights differ"):
+        verify_certificate(answer, other)
+    with pytest.raises(CertificateError, match="constraints"):
+        verify_certificate(answer, oracle, constraints=Constraints(max_edits=1))
