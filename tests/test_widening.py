@@ -19,7 +19,8 @@ from edgeflip import (
     EditSet,
     verify_certificate,
 )
-from edgeflip.errors import ArtifactError, CertificateError, ConfigError
+from edgeflip.cli import main
+from edgeflip.errors import ArtifactError, CertificateError, ConfigError, ConstraintError
 from edgeflip.explainers.dr_cfgnn import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
 from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
@@ -311,3 +312,30 @@ def test_other_oracles_and_constraints_are_refused():
         verify_certificate(answer, other)
     with pytest.raises(CertificateError, match="constraints"):
         verify_certificate(answer, oracle, constraints=Constraints(max_edits=1))
+
+
+def test_constraints_come_back_from_an_answer():
+    limits = Constraints(
+        max_edits=3, frozen_nodes={1}, frozen_edges={(0, 2)}, room={4: 1}, keep_connected=True
+    )
+    assert Constraints.from_dict(limits.to_dict()) == limits
+    ruled = Constraints(rules=(lambda graph, edits: True,))
+    with pytest.raises(ConstraintError, match="rules in Python"):
+        Constraints.from_dict(ruled.to_dict())
+    with pytest.raises(ConstraintError, match="written by to_dict"):
+        Constraints.from_dict({"surprise": 1})
+
+
+def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
+    folder = tmp_path / "oracle"
+    small = ["--profile", "smoke", "--oracle", str(folder), "--out", str(tmp_path / "answers")]
+    explain = ["explain", "ba_2motifs", "--index", "0", "--method", "dr-cfgnn", *small]
+    with pytest.raises(SystemExit) as end:
+        main([*explain, "--max-edits", "4", "--set", "certify=400"])
+    assert end.value.code in (0, 1)
+    capsys.readouterr()
+    (path,) = (tmp_path / "answers").glob("*.json")
+    with pytest.raises(SystemExit) as end:
+        main(["verify", str(path), "--oracle", str(folder)])
+    assert end.value.code == 0, capsys.readouterr().err
+    assert capsys.readouterr().out.startswith("Verified with ")

@@ -137,6 +137,32 @@ class Constraints:
         """Whether every rule accepts the edits."""
         return all(_ask(rule, graph, edits) for rule in self.rules)
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Constraints:
+        """The inverse of `to_dict`, for constraints without rules in Python.
+
+        Raises:
+            ConstraintError: If there are such rules: only their names were kept.
+
+        Example:
+            >>> Constraints.from_dict(Constraints(max_edits=2, room={3: 1}).to_dict()).room
+            {3: 1}
+        """
+        values = dict(plain)
+        rules = [rule for rule in values.pop("rules", ()) if rule != stays_connected.__name__]
+        if rules:
+            raise ConstraintError(
+                f"expected constraints without rules in Python, got {rules}; give the constraints "
+                "themselves, only the names of their rules were kept."
+            )
+        values["room"] = dict(values.get("room", ()))
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ConstraintError(
+                f"expected constraints written by to_dict, got something else ({error})."
+            ) from error
+
     def to_dict(self) -> dict[str, Any]:
         """What JSON can hold: limits and pairs as they are, rules by name."""
         plain: dict[str, Any] = {}

@@ -38,6 +38,7 @@ from edgeflip.cli.own import (
 )
 from edgeflip.cli.summarize import summarize
 from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, command, print_json, stdout
+from edgeflip.cli.verify import verify
 from edgeflip.constraints import FREE, Constraints
 from edgeflip.datasets import DatasetBundle, list_datasets, read_graph
 from edgeflip.demo import run_demo
@@ -341,6 +342,7 @@ def demo(
 
 
 command(app)(summarize)
+command(app)(verify)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 
@@ -479,6 +481,9 @@ def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_js
         if smiles is not None:
             before, after = (text or "no possible molecule" for text in smiles[:2])
             console.print(f"SMILES: {before} becomes {after}", soft_wrap=True, markup=False)
+    if answer.certificate is not None:
+        proof = str(answer.certificate)
+        console.print(f"{proof[0].upper()}{proof[1:]}.", soft_wrap=True)
     trace = answer.trace
     console.print(
         f"{trace.oracle_calls} graphs asked about, {trace.seconds:.2f} s, "

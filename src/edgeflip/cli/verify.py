@@ -1,0 +1,46 @@
+"""`edgeflip verify`: a saved proof of smallness is checked again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflip.certificates import verify_certificate
+from edgeflip.chemistry import molecule_constraints
+from edgeflip.cli.terminal import stdout
+from edgeflip.constraints import Constraints
+from edgeflip.errors import ConstraintError, GraphError
+from edgeflip.explanation import CounterfactualSet
+from edgeflip.training import load_oracle
+
+
+def verify(
+    answer: Annotated[Path, typer.Argument(help="An answer that 'explain --out' wrote.")],
+    oracle: Annotated[Path, typer.Option(help="Folder of the oracle it was made for.")],
+) -> None:
+    """Check the certificate of an answer: try every smaller edit set again, one by one.
+
+    Example: edgeflip verify answers/graph_0.json --oracle runs/ba_2motifs
+    """
+    read = CounterfactualSet.load_json(answer)
+    tried = verify_certificate(read, load_oracle(oracle), constraints=_constraints_of(read))
+    stdout().print(f"Verified with {tried:,} edited graphs: {read.certificate}.", soft_wrap=True)
+
+
+def _constraints_of(answer: CounterfactualSet) -> Constraints:
+    """The constraints an answer was made under; the rules of chemistry are made again."""
+    plain = dict(answer.provenance.constraints)
+    try:
+        return Constraints.from_dict(plain)
+    except ConstraintError as error:
+        limits = {key: plain[key] for key in ("max_added", "max_removed", "max_edits")}
+        allow = {key: plain[key] for key in ("allow_additions", "allow_removals")}
+        try:
+            made = molecule_constraints(answer.graph) & Constraints(**limits, **allow)
+        except GraphError:
+            raise error from None
+        if made.to_dict() != plain:
+            raise
+        return made
