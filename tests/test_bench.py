@@ -23,6 +23,8 @@ from edgeflip.bench.report import write_report
 from edgeflip.bench.run import BenchInterrupted, run_bench
 from edgeflip.bench.spec import BenchSpec, MethodSpec, list_specs, load_spec
 from edgeflip.cli import main
+from edgeflip.constraints import Constraints
+from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ArtifactError, ConfigError, DatasetError, UnknownNameError
 from edgeflip.explainers.random_search import RandomSearch
 from edgeflip.presets import load_preset
@@ -73,6 +75,53 @@ def timeless(row):
 
 
 # Specs.
+
+
+def test_methods_may_keep_to_some_datasets_and_datasets_to_some_graphs(tmp_path, models):
+    spec = BenchSpec(
+        title="two sets",
+        datasets=("ba_2motifs", "ba_3motifs"),
+        methods=(MethodSpec("random"), MethodSpec("random", "elsewhere", datasets=("BA-3Motifs",))),
+        profile="smoke",
+        graphs={"ba-2motifs": 1, "ba_3motifs": 2},
+        only_correct=False,
+    )
+    assert [spec.most_graphs(name) for name in spec.datasets] == [1, 2]
+    assert len(spec.methods_on("ba_2motifs")) == 1
+    run_bench(spec, tmp_path, models=models)
+    found = [(row["dataset"], row["method"]) for row in rows_of(tmp_path)]
+    assert found == [("ba_2motifs", "random")] + [
+        ("ba_3motifs", label) for label in ("elsewhere", "elsewhere", "random", "random")
+    ]
+
+
+@pytest.mark.parametrize("datasets", [(), ("ba_4motifs",)])
+def test_a_method_on_no_dataset_of_the_benchmark_is_refused(datasets):
+    with pytest.raises(ConfigError, match="to run on some of the benchmark's datasets"):
+        BenchSpec(
+            title="nowhere",
+            datasets=("ba_2motifs",),
+            methods=(MethodSpec("random", datasets=datasets),),
+        )
+
+
+def test_chemistry_reaches_the_methods_that_ask_for_it(tmp_path, models, monkeypatch):
+    only = Constraints(allow_removals=False)
+    monkeypatch.setattr(DatasetBundle, "constraints_for", lambda self, graph: only)
+    methods = (MethodSpec("random"), MethodSpec("random", "chemistry", chemistry=True))
+    spec = BenchSpec(**{**vars(TINY), "methods": methods, "graphs": 3})
+    run_bench(spec, tmp_path, models=models)
+    rows = [row for row in rows_of(tmp_path) if row["method"] == "chemistry" and row["found"]]
+    assert rows
+    assert not any(row["removed"] for row in rows)
+
+
+def test_of_two_classes_the_other_is_the_target_without_asking_again(tmp_path, models):
+    spec = BenchSpec(**{**vars(TINY), "methods": (MethodSpec("random"),), "graphs": 2})
+    run_bench(spec, tmp_path, models=models)
+    for row in rows_of(tmp_path):
+        assert list(row["targets"]) == [str(1 - row["label"])]
+        assert row["targets"][str(1 - row["label"])]["found"] == row["found"]
 
 
 def test_every_spec_of_the_package_can_be_read():
