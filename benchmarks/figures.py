@@ -240,7 +240,7 @@ def score_figure() -> tuple[str, dict[str, Any]]:
 
 def fitted(bundle: DatasetBundle, oracle: ModelOracle, *, quick: bool) -> DRCFGNN:
     """The +OH explainer of the cpu profile."""
-    config = DRCFGNN.for_dataset(bundle.name, profile="cpu").config
+    config = DRCFGNN.for_dataset(bundle.name, profile="cpu", overrides={"search": "paper"}).config
     if quick:
         config = dataclasses.replace(
             config, training=dataclasses.replace(config.training, epochs=15)

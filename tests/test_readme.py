@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgeflip.cli import main
+from edgeflip.datasets import list_datasets
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
@@ -21,6 +22,19 @@ def test_the_five_lines_are_five_and_print_an_answer(capsys):
     lines = [line for line in block.splitlines() if line.strip() and not line.startswith("from")]
     assert len(lines) == 5
     assert " becomes " in outcome(block, capsys)
+
+
+@pytest.mark.parametrize(
+    "name", ["ba_2motifs_3class", "ba_3motifs", "ba_4motifs", "bbbp", "mutag0"]
+)
+def test_the_five_lines_work_for_other_datasets(name, capsys):
+    """The sentence datasets too: `python benchmarks/five_lines.py`, which has to encode them first."""
+    entry = next(entry for entry in list_datasets() if entry.name == name)
+    if not entry.at_hand:
+        pytest.skip(f"{name} is not at hand: {entry.note}")
+    block = next(block for block in BLOCKS if "train_oracle" in block)
+    said = outcome(block.replace("ba_2motifs", name), capsys)
+    assert " becomes " in said or "no edits to" in said
 
 
 def test_the_example_with_an_own_model_works(capsys):
