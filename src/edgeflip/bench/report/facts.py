@@ -17,12 +17,44 @@ _SHOWN_GRAPHS = 12
 def fact_tables(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> list[Table]:
     """What was run: oracles, how answers ended, failures, skipped datasets and time."""
     return [
+        _method_table(results),
         _oracle_table(results),
         _status_table(results, summaries),
         _failure_table(results),
         _skipped_table(results),
         _time_table(results),
     ]
+
+
+def _method_table(results: Results) -> Table:
+    """What stands behind the names of the columns."""
+    usual = results.spec.get("profile")
+    rows = []
+    for method in results.spec.get("methods") or ():
+        label = method.get("label") or method["name"]
+        settings = ", ".join(
+            f"{key} = {_plain(v)}" for key, v in (method.get("settings") or {}).items()
+        )
+        profile = str(method.get("profile") or usual or NOTHING)
+        if method.get("learner"):
+            profile += f", learning as in {method['learner']}"
+        where = ", ".join(results.title(name) for name in method.get("datasets") or ()) or "all"
+        chemistry = "kept" if method.get("chemistry") else "not asked"
+        cells = (str(method["name"]), profile, settings or NOTHING, chemistry, where)
+        rows.append(TableRow((paper.label(label),), cells))
+    return Table(
+        key="methods",
+        title="Methods",
+        note="Settings that differ from the profile's. Whether molecules must stay possible molecules; the "
+        "paper has no such rules.",
+        head=("Column",),
+        columns=("explainer", "profile", "settings", "rules of chemistry", "datasets"),
+        rows=tuple(rows),
+    )
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _oracle_table(results: Results) -> Table:
