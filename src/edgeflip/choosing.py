@@ -70,7 +70,7 @@ class Choice:
         if not isinstance(self.noise, Noise):
             raise ConfigError(
                 f"expected noise as Noise(...), got {type(self.noise).__name__}; "
-                "import it from edgeflip.metrics."
+                "import it from edgeflip."
             )
 
     @property

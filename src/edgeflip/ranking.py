@@ -320,11 +320,9 @@ def rate(ranking: Ranking, flips: Flips) -> Tensor:
         >>> rate(SizeWeightedFidelity(), flips).tolist(), rate(Confident(), flips).tolist()
         ([0.5], [0.5])
     """
-    own: Callable[[Flips], Tensor] | None = getattr(ranking, "rate", None)
-    if own is not None:
-        return own(flips)
-    policy: Callable[[Tensor, Tensor], Tensor] = ranking  # type: ignore[assignment]
-    return policy(flips.fidelity, flips.size)
+    if hasattr(ranking, "rate"):
+        return ranking.rate(flips)
+    return ranking(flips.fidelity, flips.size)
 
 
 def highest_score(ranking: Ranking, fidelity: Tensor, sizes: Tensor) -> float:
