@@ -106,6 +106,29 @@ def test_settings_and_limits_reach_the_method(capsys, oracle_folder):
     assert all(not entry["edits"]["added"] for entry in answer["counterfactuals"])
 
 
+def test_several_robust_and_ranked_answers(capsys, oracle_folder):
+    options = ("--set", "stop_at_first=false", "--set", "max_added=1", "--set", "max_removed=1")
+    chosen = ("--number", 2, "--diversity", 0.7, "--robust", 3, "--ranking", "sparse=1,confident=1")
+    _, out, _ = explain(capsys, oracle_folder, "--index", 0, *options, *chosen, "--json")
+    answer = json.loads(out)["answer"]
+    assert len(answer["counterfactuals"]) == 2
+    assert all(0 <= entry["robustness"] <= 1 for entry in answer["counterfactuals"])
+    choice = answer["provenance"]["choice"]
+    assert (choice["number"], choice["diversity"], choice["robust"]) == (2, 0.7, 3)
+    assert "confident" in choice["ranking"]
+    _, out, _ = explain(capsys, oracle_folder, "--index", 0, *options, *chosen)
+    assert "robustness" in out
+
+
+def test_each_class_has_an_answer_and_a_file(capsys, oracle_folder, tmp_path):
+    options = ("--each-class", "--json", "--out", tmp_path / "answers")
+    code, out, _ = explain(capsys, oracle_folder, "--index", 0, *options)
+    assert code == 0
+    (answer,) = (json.loads(line)["answer"] for line in out.splitlines())
+    (file,) = (tmp_path / "answers").iterdir()
+    assert file.name == f"ba_2motifs-test-0-to-{answer['target']}.json"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -123,6 +146,14 @@ def test_settings_and_limits_reach_the_method(capsys, oracle_folder):
         (("explain", "ba_2motifs", "--index", 0, "--set", "max_addd=1"), ("max_addd", "max_added")),
         (("explain", "ba_2motifs", "--index", 0, "--set", "max_added"), ("key=value",)),
         (("explain", "ba_2motifs", "--index", 0, "--set", "max_added=many"), ("max_added",)),
+        (("explain", "ba_2motifs", "--index", 0, "--number", 0), ("number", "at least 1")),
+        (("explain", "ba_2motifs", "--index", 0, "--diversity", 2), ("diversity", "0 to 1")),
+        (("explain", "ba_2motifs", "--index", 0, "--ranking", "papre"), ("did you mean 'paper'",)),
+        (("explain", "ba_2motifs", "--index", 0, "--ranking", "plausible"), ("dr-cfgnn",)),
+        (
+            ("explain", "ba_2motifs", "--index", 0, "--each-class", "--target", "house"),
+            ("--target", "--each-class"),
+        ),
         (("datasets", "--data-dir", "/no/such/folder"), ("/no/such/folder",)),
     ],
 )

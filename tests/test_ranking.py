@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from conftest import assert_sentence
 from edgeflip.errors import ConfigError
 from edgeflip.proposals import PAD
-from edgeflip.ranking import SizeWeightedFidelity, best_first
+from edgeflip.ranking import (
+    RANKINGS,
+    Flips,
+    Mix,
+    Plausible,
+    Robust,
+    SizeWeightedFidelity,
+    best_first,
+    highest_score,
+    make_ranking,
+    needs_of,
+    ranking_name,
+    rate,
+)
 
 
 def test_the_weight_of_each_size_is_the_one_worked_out_by_hand():
@@ -93,3 +106,97 @@ def test_the_order_is_by_score_then_size_then_edges(found):
     order = best_first(scores, toggles).tolist()
     assert [keys[place] for place in order] == sorted(keys)
     assert sorted(order) == list(range(len(found)))
+
+
+FLIPS = Flips(
+    fidelity=torch.tensor([0.5, 0.75, -0.25]),
+    size=torch.tensor([1, 2, 1]),
+    proba=torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.625, 0.375], [0.375, 0.5, 0.125]]),
+    likelihood=torch.tensor([0.2, 0.9, 0.4]),
+    robustness=torch.tensor([1.0, 0.5, 0.0]),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("paper", [0.5, 0.75 * math.cos(0.25) ** 2, -0.25]),
+        ("sparse", [1 / 1.25, 1 / 2.125, 1 / 1.625]),
+        ("confident", [0.5, 0.25, 0.125]),
+        ("plausible", [0.2, 0.9, 0.4]),
+        ("robust", [1.0, 0.5, 0.0]),
+        # A score below 0 counts as 0 in a mix.
+        ("paper=1,plausible=3", [0.275, (0.75 * math.cos(0.25) ** 2 + 2.7) / 4, 0.3]),
+    ],
+)
+def test_each_ranking_gives_the_scores_worked_out_by_hand(name, wanted):
+    assert rate(make_ranking(name), FLIPS).tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_plain_function_of_fidelity_and_size_is_a_ranking():
+    assert rate(lambda fidelity, size: fidelity / size, FLIPS).tolist() == [0.5, 0.375, -0.25]
+
+
+def test_robustness_that_nobody_has_looked_at_is_guessed_from_the_margin():
+    unknown = Flips(FLIPS.fidelity, FLIPS.size, FLIPS.proba)
+    assert rate(Robust(), unknown).tolist() == [0.5, 0.25, 0.125]
+    with pytest.raises(ConfigError) as error:
+        rate(Plausible(), unknown)
+    assert_sentence(error, "plausible")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(RANKINGS)), st.floats(0.001, 1000), min_size=1, max_size=5
+    )
+)
+def test_a_mix_lies_in_0_to_1_and_comes_back_by_its_name(weights):
+    mix = Mix(weights)
+    scores = rate(mix, FLIPS)
+    assert ((scores >= 0) & (scores <= 1 + 1e-6)).all()
+    assert make_ranking(ranking_name(mix)) == mix
+    assert needs_of(mix) == frozenset(
+        need for name in weights for need in needs_of(make_ranking(name))
+    )
+    assert highest_score(mix, torch.ones(1), torch.ones(1)) == math.inf
+
+
+def test_named_rankings_come_back_by_their_name_and_others_have_none():
+    for name in RANKINGS:
+        assert ranking_name(make_ranking(name.upper())) == name
+    assert ranking_name(SizeWeightedFidelity(gamma=0.1)) is None
+    assert ranking_name(lambda fidelity, size: fidelity) is None
+    own = SizeWeightedFidelity(gamma=0.1)
+    assert make_ranking(own) is own
+
+
+def test_equal_mixes_are_written_alike():
+    one, other = Mix({"robust": 1, "paper": 2}), Mix({"paper": 2.0, "robust": 1.0})
+    assert one == other
+    assert repr(one) == repr(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("plausibel", ("did you mean 'plausible'",)),
+        ("paper=1,sparce=2", ("did you mean 'sparse'",)),
+        ("paper=much", ("paper=much",)),
+        ("paper=1,sparse", ("paper=1,sparse",)),
+        ("paper=1,paper=2", ("twice",)),
+        ("paper=0", ("above 0",)),
+        ("paper=inf", ("above 0",)),
+        ("paper=nan", ("above 0",)),
+    ],
+)
+def test_rankings_that_cannot_be_read_are_refused(text, words):
+    with pytest.raises(ConfigError) as error:
+        make_ranking(text)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_an_empty_mix_is_refused():
+    with pytest.raises(ConfigError) as error:
+        Mix({})
+    assert_sentence(error, "mix")

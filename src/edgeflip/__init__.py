@@ -28,10 +28,11 @@ from edgeflip.explanation import (
 from edgeflip.graphs import PairSpace, fingerprint
 from edgeflip.metering import Budget, MeteredOracle
 from edgeflip.models import GCNClassifier, GCNConfig
+from edgeflip.noise import Noise
 from edgeflip.oracle import DifferentiableOracle, EditOracle, ModelOracle, Oracle
 from edgeflip.presets import load_preset
 from edgeflip.proposals import ProposalBlock
-from edgeflip.ranking import SizeWeightedFidelity
+from edgeflip.ranking import Mix, SizeWeightedFidelity, make_ranking
 from edgeflip.registry import explainer_class, list_explainers, load_explainer, make_explainer
 from edgeflip.search import Outcome, Problem
 from edgeflip.training import load_oracle, save_oracle, train_oracle
@@ -55,7 +56,9 @@ __all__ = [
     "GCNClassifier",
     "GCNConfig",
     "MeteredOracle",
+    "Mix",
     "ModelOracle",
+    "Noise",
     "Oracle",
     "Outcome",
     "PairSpace",
@@ -76,6 +79,7 @@ __all__ = [
     "load_oracle",
     "load_preset",
     "make_explainer",
+    "make_ranking",
     "molecule_constraints",
     "molecule_graph",
     "read_graph",

@@ -8,13 +8,14 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.choosing import Choice
 from edgeflip.constraints import FREE, Constraints
 from edgeflip.edits import EdgeFill, check_fill
 from edgeflip.errors import (
@@ -28,9 +29,16 @@ from edgeflip.errors import (
 from edgeflip.explanation import Certificate, CounterfactualSet, Provenance, StopReason, Trace
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import Budget, MeteredOracle, checked_proba
+from edgeflip.noise import Noise
 from edgeflip.oracle import Oracle
 from edgeflip.presets import load_preset
-from edgeflip.ranking import RankingPolicy, SizeWeightedFidelity
+from edgeflip.ranking import (
+    Ranking,
+    SizeWeightedFidelity,
+    make_ranking,
+    needs_of,
+    ranking_name,
+)
 from edgeflip.search import Problem, Proposal, Search, StageClock, check_proposals, frozen
 from edgeflip.seeding import check_seed, seeded
 from edgeflip.settings import read_settings
@@ -42,7 +50,10 @@ ConfigT = TypeVar("ConfigT")
 
 
 # Ends after which there is time to look for needless edits.
-_COMPLETE = ("exhausted", "best_possible", "out_of_calls")
+_COMPLETE = ("exhausted", "best_possible", "out_of_calls", "enough_flips")
+
+# Noisy copies for a ranking that needs some, in a call that names no number.
+_COPIES = 8
 
 _LIMITS = {
     "timeout": "the time was up; allow more with Budget(seconds=…)",
@@ -70,7 +81,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
     Args:
         config: The method's settings; its defaults when left out.
-        ranking: How counterfactuals are scored; the paper's score when left out.
+        ranking: How counterfactuals are scored, as a policy or by name, see `make_ranking`; the
+            paper's score when left out.
     """
 
     name: ClassVar[str]
@@ -82,8 +94,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     learns: ClassVar[bool] = True
     """Whether `fit` needs graphs to learn from."""
 
+    rates_edges: ClassVar[bool] = False
+    """Whether it tells how likely edits are, as `Problem.likelihood`."""
+
     def __init__(
-        self, config: ConfigT | None = None, *, ranking: RankingPolicy | None = None
+        self, config: ConfigT | None = None, *, ranking: Ranking | str | None = None
     ) -> None:
         if config is not None and not isinstance(config, self.config_type):
             raise ConfigError(
@@ -91,7 +106,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"got {type(config).__name__}."
             )
         self.config: ConfigT = config if config is not None else self.config_type()
-        self.ranking: RankingPolicy = ranking or SizeWeightedFidelity()
+        self.ranking: Ranking = make_ranking(ranking or SizeWeightedFidelity())
+        self._check_ranking()
 
     @classmethod
     def for_dataset(
@@ -100,6 +116,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         *,
         profile: str = "cpu",
         overrides: Mapping[str, Any] | None = None,
+        ranking: Ranking | str | None = None,
     ) -> Self:
         """The explainer with the preset of a dataset, or with settings that suit any data.
 
@@ -107,10 +124,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             dataset: Name of the dataset; None for settings that suit any data.
             profile: `"paper"`, `"cpu"` or `"smoke"`.
             overrides: Settings that replace the preset's.
+            ranking: How counterfactuals are scored; the method's own ranking when left out.
         """
         preset = load_preset(dataset, profile)
         values = {**preset.method(cls.name), **(overrides or {})}
-        return cls(read_settings(cls.config_type, values, where=f"the method '{cls.name}'"))
+        settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
+        return cls(settings, ranking=ranking)
 
     def fit(self, graphs: Sequence[Data], oracle: Oracle, *, seed: int = 0) -> Self:
         """Learn from graphs how to explain an oracle.
@@ -164,6 +183,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         budget: Budget | None = None,
         fill: EdgeFill | None = None,
         keep: int = 20,
+        number: int | None = None,
+        diversity: float = 0.5,
+        robust: int = 0,
+        noise: Noise | None = None,
         seed: int = 0,
     ) -> CounterfactualSet:
         """Find edits that change the oracle's prediction.
@@ -176,17 +199,51 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             budget: How much to spend; by default the method's own.
             fill: Attributes of added edges, for graphs with `edge_attr`.
             keep: At most this many counterfactuals are kept.
+            number: At most this many, chosen to be good and different, in place of the `keep` best.
+            diversity: What being different counts beside the score, from 0, the plain ranking, to 1.
+            robust: The best counterfactuals are tried on so many noisy copies of the graph and
+                ordered by score × robustness.
+            noise: The noise of these copies; the general `Noise()` when left out.
             seed: Makes the answer repeatable.
 
         Raises:
             EdgeflipError: If the graph, the target or the constraints make no sense.
             SearchInterrupted: On Ctrl-C, with what was found until then.
         """
-        self._check_call(graph, keep, seed)
+        choice = self._choice(keep, number, diversity, robust, noise, seed)
+        self._check_call(graph, seed)
         budget = budget or self.default_budget()
         with self._at_work(seed):
             problem = self._pose(graph, target, constraints, budget, fill, seed)
-            return self._answer(problem, budget, self._propose, keep=keep, seed=seed)
+            return self._answer(problem, budget, self._propose, choice=choice, seed=seed)
+
+    def explain_each_class(self, graph: Data, **options: Any) -> dict[int, CounterfactualSet]:
+        """One answer for every class but the predicted one: what would make the graph that class?
+
+        Args:
+            graph: The graph to explain; it is never changed.
+            options: As for `explain`, without `target`.
+
+        Returns:
+            The answers by class; where a class cannot be reached, one without counterfactuals.
+
+        Raises:
+            EdgeflipError: If the graph or the options make no sense.
+            SearchInterrupted: On Ctrl-C, with what was found until then for the class at hand.
+        """
+        if "target" in options:
+            raise TargetError(
+                f"expected no target for an answer to each class, got {options['target']!r}; "
+                "leave it out or call explain."
+            )
+        seed = options.get("seed", 0)
+        self._check_call(graph, seed)
+        with self._at_work(seed):
+            PairSpace.of(graph)
+            proba = _first_answer(self.oracle_, copy.copy(graph))
+        label = int(proba.argmax())
+        others = (target for target in range(len(proba)) if target != label)
+        return {target: self.explain(graph, target=target, **options) for target in others}
 
     def explain_many(
         self,
@@ -197,6 +254,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         budget: Budget | None = None,
         fill: EdgeFill | None = None,
         keep: int = 20,
+        number: int | None = None,
+        diversity: float = 0.5,
+        robust: int = 0,
+        noise: Noise | None = None,
         seed: int = 0,
     ) -> list[CounterfactualSet]:
         """The answers of `explain` for many graphs, in their order.
@@ -210,6 +271,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             budget: How much to spend on each.
             fill: Attributes of added edges, for graphs with `edge_attr`.
             keep: At most this many counterfactuals are kept of each.
+            number: At most this many of each, chosen to be good and different.
+            diversity: What being different counts beside the score, from 0 to 1.
+            robust: On how many noisy copies of each graph its best counterfactuals are tried.
+            noise: The noise of these copies; the general `Noise()` when left out.
             seed: Makes the answers repeatable.
 
         Raises:
@@ -223,6 +288,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 budget=budget,
                 fill=fill,
                 keep=keep,
+                number=number,
+                diversity=diversity,
+                robust=robust,
+                noise=noise,
                 seed=seed,
             )
             for graph in graphs
@@ -239,7 +308,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             "method": self.name,
             "config": asdict(self.config),  # type: ignore[call-overload]
             "seed": self.seed_,
-            "ranking": _ranking_name(self.ranking),
+            "ranking": _ranking_words(self.ranking),
+            "ranking_name": ranking_name(self.ranking),
             "num_features": self.num_features_,
             "num_classes": self.oracle_.num_classes,
             "oracle": _fingerprint(self.oracle_),
@@ -250,23 +320,24 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
     @classmethod
     def load(
-        cls, folder: str | Path, oracle: Oracle, *, ranking: RankingPolicy | None = None
+        cls, folder: str | Path, oracle: Oracle, *, ranking: Ranking | str | None = None
     ) -> Self:
         """Read an explainer that `save` wrote, for the same oracle.
 
         Args:
             folder: Where it was saved.
             oracle: The model it was fitted on.
-            ranking: The ranking it had, unless that was the default: policies are not saved.
+            ranking: The ranking it had, where that was one of your own: only those that have a name
+                are saved.
         """
         config, _ = read_artifact(Path(folder), kind="explainer")
         cls._check_method(config, folder)
         settings = read_settings(cls.config_type, config["config"], where=f"the saved '{cls.name}'")
-        explainer = cls(settings, ranking=ranking)
-        if config["ranking"] != _ranking_name(explainer.ranking):
+        explainer = cls(settings, ranking=ranking or config.get("ranking_name"))
+        if config["ranking"] != _ranking_words(explainer.ranking):
             raise ConfigError(
                 f"expected the ranking that the explainer in {folder} had, {config['ranking']}, got "
-                f"{_ranking_name(explainer.ranking)}; pass load(..., ranking=...)."
+                f"{_ranking_words(explainer.ranking)}; pass load(..., ranking=...)."
             )
         return explainer.restore(folder, oracle)
 
@@ -383,16 +454,19 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         budget: Budget,
         propose: Callable[[Problem], Iterable[Proposal]],
         *,
-        keep: int,
+        choice: Choice,
         seed: int,
     ) -> CounterfactualSet:
-        search = Search(problem, stop_at_first=self._stops_at_first())
+        problem.wide = choice.is_wide
+        search = Search(problem, stop_after=choice.enough if self._stops_at_first() else None)
         message, interrupted = "", False
         stopped_by: StopReason = "exhausted"
         certificate: Certificate | None = None
         try:
             search.run(check_proposals(propose(problem), self.name))
-            stopped_by = "first_flip" if search.is_finished else problem.ended_by
+            stopped_by = problem.ended_by
+            if search.is_finished:
+                stopped_by = "enough_flips" if problem.wide else "first_flip"
         except BudgetExhausted as error:
             stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
             message = error.advice
@@ -403,24 +477,25 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         try:
             if self._wants_minimal() and stopped_by in _COMPLETE:
                 with suppress(BudgetExhausted):
-                    search.offer_subsets(self.ranking, most=keep)
+                    search.offer_subsets(self.ranking, most=choice.most)
             if self._certifies() and stopped_by in _COMPLETE:
                 with problem.clock.stage("certify"):
                     certificate = search.certify(self._certifies())
             found, flips = search.counterfactuals(
-                self.ranking, keep=keep, minimal=self._wants_minimal()
+                self.ranking, choice, minimal=self._wants_minimal()
             )
         except KeyboardInterrupt:
             # Even now: fewer answers, but each one checked.
             stopped_by, interrupted = "interrupted", True
-            found, flips = search.counterfactuals(self.ranking, keep=1)
+            found, flips = search.counterfactuals(self.ranking, Choice(keep=1))
         message = message or (
             problem.message if stopped_by == "exhausted" else _LIMITS.get(stopped_by, "")
         )
         if found:
             status: Any = "found"
         else:
-            status = "exhausted" if stopped_by in ("first_flip", "best_possible") else stopped_by
+            ends = ("first_flip", "enough_flips", "best_possible")
+            status = "exhausted" if stopped_by in ends else stopped_by
         trace = Trace(
             status=status,
             stopped_by=stopped_by,
@@ -437,7 +512,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             target=problem.target,
             counterfactuals=tuple(found),
             trace=trace,
-            provenance=self._provenance(problem, budget, seed),
+            provenance=self._provenance(problem, budget, choice, seed),
             factual=problem.factual,
             class_names=getattr(self.oracle_, "class_names", None),
             fill=problem.fill,
@@ -447,7 +522,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             raise SearchInterrupted(answer)
         return answer
 
-    def _provenance(self, problem: Problem, budget: Budget, seed: int) -> Provenance:
+    def _provenance(
+        self, problem: Problem, budget: Budget, choice: Choice, seed: int
+    ) -> Provenance:
         oracle = self.oracle_
         return Provenance(
             method=self.name,
@@ -460,6 +537,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             versions={
                 name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")
             },
+            choice={"ranking": _ranking_words(self.ranking), **choice.to_dict()},
         )
 
     def _read_label(self, graph: Data, clock: StageClock) -> tuple[Tensor, int]:
@@ -485,11 +563,33 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         return target
 
-    def _check_call(self, graph: Data, keep: int, seed: int) -> None:
+    def _choice(
+        self,
+        keep: int,
+        number: int | None,
+        diversity: float,
+        robust: int,
+        noise: Noise | None,
+        seed: int,
+    ) -> Choice:
+        """Which of the flips a call wants, checked; a ranking by robustness looks at some copies."""
+        self._check_ranking()
+        choice = Choice(keep, number, diversity, robust, Noise() if noise is None else noise, seed)
+        if not choice.robust and "robustness" in needs_of(self.ranking):
+            choice = replace(choice, robust=_COPIES)
+        return choice
+
+    def _check_ranking(self) -> None:
+        if "likelihood" in needs_of(self.ranking) and not self.rates_edges:
+            raise ConfigError(
+                f"expected a ranking that '{self.name}' can give, got "
+                f"'{ranking_name(self.ranking) or _ranking_words(self.ranking)}', which asks how likely "
+                "edits are; use the method 'dr-cfgnn' or another ranking."
+            )
+
+    def _check_call(self, graph: Data, seed: int) -> None:
         self._check_fitted()
         check_seed(seed)
-        if not isinstance(keep, int) or not 1 <= keep <= 2**31:
-            raise ConfigError(f"expected keep as a whole number of at least 1, got {keep!r}.")
         if not isinstance(graph, Data):
             PairSpace.of(graph)
         width = (_width(graph) or 0) if isinstance(graph, Data) and graph.num_nodes else None
@@ -530,7 +630,7 @@ def _first_answer(oracle: Oracle, graph: Data) -> Tensor:
     return checked_proba(oracle, [graph])[0]
 
 
-def _ranking_name(ranking: RankingPolicy) -> str:
+def _ranking_words(ranking: Ranking) -> str:
     """A policy in words: all its settings where it is a dataclass, its name otherwise."""
     if is_dataclass(ranking):
         return repr(ranking)

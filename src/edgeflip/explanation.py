@@ -18,6 +18,7 @@ from edgeflip.storage import checksum, read_json, write_json
 
 StopReason: TypeAlias = Literal[
     "first_flip",
+    "enough_flips",
     "best_possible",
     "exhausted",
     "timeout",
@@ -45,6 +46,8 @@ class Counterfactual:
         found_at: Which proposal it was, counted from 0.
         ring: How far from its first candidates the search was when it found it, for methods that
             widen theirs; 0 is the paper's space.
+        robustness: On what share of noisy copies of the graph the class still changed as asked; None
+            when none were tried.
     """
 
     edits: EditSet
@@ -53,6 +56,7 @@ class Counterfactual:
     score: float
     found_at: int
     ring: int | None = None
+    robustness: float | None = None
 
     @property
     def label(self) -> int:
@@ -63,6 +67,12 @@ class Counterfactual:
     def size(self) -> int:
         """Number of edits."""
         return len(self.edits)
+
+    @property
+    def margin(self) -> float:
+        """Probability of the new class minus the largest other one."""
+        others = [p for label, p in enumerate(self.proba) if label != self.label]
+        return self.proba[self.label] - max(others, default=0.0)
 
 
 @dataclass(frozen=True)
@@ -170,6 +180,7 @@ class Provenance:
         constraints: The constraints of the call.
         budget: The budget of the call.
         versions: Versions of edgeflip, torch and torch_geometric.
+        choice: How the answers were chosen among the flips: ranking, number, diversity, noise.
     """
 
     method: str
@@ -180,6 +191,7 @@ class Provenance:
     constraints: Mapping[str, Any]
     budget: Mapping[str, Any]
     versions: Mapping[str, str]
+    choice: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +235,7 @@ class CounterfactualSet:
 
     @property
     def best(self) -> Counterfactual | None:
-        """The counterfactual with the best score."""
+        """The counterfactual that ranks first."""
         return self.counterfactuals[0] if self.counterfactuals else None
 
     @property
@@ -277,6 +289,8 @@ class CounterfactualSet:
                 "score": entry.score,
                 "found_at": entry.found_at,
                 "ring": entry.ring,
+                "margin": entry.margin,
+                "robustness": entry.robustness,
             }
             for rank, entry in enumerate(self.counterfactuals, start=1)
         ]

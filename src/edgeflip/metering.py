@@ -27,7 +27,8 @@ class Budget:
 
     Attributes:
         oracle_calls: Graphs the search may ask the oracle about, None for no limit. Reading the
-            input's own label and re-checking the answers come on top and are counted apart.
+            input's own label, re-checking the answers and trying them on noisy copies come on top
+            and are counted apart.
         seconds: A deadline as a safety net, None for no limit. Calls are reproducible, seconds are
             not: two runs that end on the deadline may differ.
     """

@@ -14,6 +14,7 @@ from edgeflip.storage import read_artifact
 if TYPE_CHECKING:
     from edgeflip.base import CounterfactualExplainer
     from edgeflip.oracle import Oracle
+    from edgeflip.ranking import Ranking
 
 EXPLAINERS: Mapping[str, str] = {
     "c2explainer": "edgeflip.explainers.c2explainer:C2Explainer",
@@ -71,6 +72,7 @@ def make_explainer(
     dataset: str | None = None,
     profile: str = "cpu",
     overrides: Mapping[str, Any] | None = None,
+    ranking: Ranking | str | None = None,
 ) -> CounterfactualExplainer[Any]:
     """An explainer by name, with the preset of a dataset.
 
@@ -79,12 +81,15 @@ def make_explainer(
         dataset: Dataset whose preset to use; None for settings that suit any data.
         profile: `"paper"`, `"cpu"` or `"smoke"`.
         overrides: Settings that replace the preset's.
+        ranking: How counterfactuals are scored; the method's own ranking when left out.
 
     Example:
         >>> make_explainer("random", dataset="ba_3motifs").config.max_added
         5
     """
-    return explainer_class(name).for_dataset(dataset, profile=profile, overrides=overrides)
+    return explainer_class(name).for_dataset(
+        dataset, profile=profile, overrides=overrides, ranking=ranking
+    )
 
 
 def load_explainer(folder: str | Path, oracle: Oracle) -> CounterfactualExplainer[Any]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.choosing import LOOKED_AT, NOISED, Choice, diverse, robustness
 from edgeflip.combinatorics import Level
 from edgeflip.constraints import AllowedEdits, Constraints
 from edgeflip.edits import EdgeFill, EditSet, apply_edits
@@ -28,7 +29,7 @@ from edgeflip.explanation import (
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import MeteredOracle, checked_proba
 from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
-from edgeflip.ranking import RankingPolicy, best_first
+from edgeflip.ranking import Flips, Ranking, best_first, rate
 
 Proposal: TypeAlias = EditSet | ProposalBlock
 """What `_propose` yields: one edit set, or a block of many."""
@@ -106,6 +107,9 @@ class Problem:
         ended_by: Why the method ended, when it ends of its own accord.
         notes: Figures a method wants kept with the answer, such as how many edges it left out.
         ring: How far from its first candidates a method that widens its search is now.
+        likelihood: How likely each node pair is an edge, set by methods that know [pairs].
+        wide: Whether several or robust answers are asked for, so that a search should not end just
+            because nothing can score higher than the best flip so far.
     """
 
     space: PairSpace
@@ -123,6 +127,8 @@ class Problem:
     message: str = ""
     ended_by: StopReason = "exhausted"
     ring: int | None = None
+    likelihood: Tensor | None = None
+    wide: bool = False
 
     @property
     def graph(self) -> Data:
@@ -134,6 +140,24 @@ class Problem:
         labels = proba.argmax(dim=1)
         changed = labels != self.label if self.target is None else labels == self.target
         return changed & ~proba.isnan().any(dim=1)
+
+    def described(self, toggles: Tensor, proba: Tensor, robustness: Tensor | None = None) -> Flips:
+        """What rankings may look at.
+
+        Args:
+            toggles: Pair ids of the flips [flips, width].
+            proba: Class probabilities after them [flips, C].
+            robustness: Share of noisy copies on which they flip [flips].
+        """
+        used = toggles != PAD
+        likelihood = None
+        if self.likelihood is not None:
+            ids = toggles.clamp(min=0)
+            chance = self.likelihood[ids]
+            chance = torch.where(self.space.is_edge(ids), 1 - chance, chance) * used
+            likelihood = chance.sum(dim=1) / used.sum(dim=1).clamp(min=1)
+        fidelity = self.proba[self.label] - proba[:, self.label]
+        return Flips(fidelity, used.sum(dim=1), proba, likelihood, robustness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +174,19 @@ class Outcome:
 
 
 class Search:
-    """Takes proposals, asks the oracle about them, and keeps the flips."""
+    """Takes proposals, asks the oracle about them, and keeps the flips.
 
-    def __init__(self, problem: Problem, *, stop_at_first: bool) -> None:
+    Args:
+        problem: The graph to explain.
+        stop_after: So many flips end the search, None for no such end.
+    """
+
+    def __init__(self, problem: Problem, *, stop_after: int | None) -> None:
         self.problem = problem
         self.proposals = 0
         self.rejected = 0
-        self._stop_at_first = stop_at_first
+        self._stop_after = stop_after
+        self._stop_at_first = stop_after == 1
         self._toggles: list[Tensor] = []
         self._places: list[Tensor] = []
         self._proba: list[Tensor] = []
@@ -165,8 +195,8 @@ class Search:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the first flip is found and is all that was wanted."""
-        return self._stop_at_first and bool(self._toggles)
+        """Whether as many flips are found as were wanted."""
+        return self._stop_after is not None and sum(map(len, self._toggles)) >= self._stop_after
 
     def run(self, proposals: Iterable[Proposal]) -> None:
         """Take proposals until they end or the first flip suffices.
@@ -262,7 +292,7 @@ class Search:
                     break
         return accepted
 
-    def offer_subsets(self, policy: RankingPolicy, *, most: int) -> None:
+    def offer_subsets(self, policy: Ranking, *, most: int) -> None:
         """Ask about all smaller versions of the best flips, so that needless edits can be left out.
 
         When a flip is left out for a smaller one, others move up; theirs are asked about as well.
@@ -350,14 +380,14 @@ class Search:
         return rows[:0]
 
     def counterfactuals(
-        self, policy: RankingPolicy, *, keep: int, minimal: bool = False
+        self, policy: Ranking, choice: Choice, *, minimal: bool = False
     ) -> tuple[list[Counterfactual], int]:
         """The best flips, best first, each re-checked on the really edited graph.
 
         Args:
-            policy: Scores fidelity and size.
-            keep: At most this many; where there is room for more than one, the first one found is
-                among them.
+            policy: How flips are scored.
+            choice: How many, how different and how robust. Where `choice.keep` leaves room for more
+                than one, the first one found is among them.
             minimal: Whether flips that contain a smaller flip are left out; the first one found then
                 comes last if it does.
 
@@ -366,45 +396,112 @@ class Search:
         """
         if not self._toggles:
             return [], 0
-        problem = self.problem
+        problem, ranked_only, most = self.problem, choice.number is None, choice.most
         with problem.clock.stage("rank"):
             toggles, places, proba = self._distinct_flips()
-            order = best_first(self._scores(policy, toggles, proba), toggles)
+            scores = self._scores(policy, toggles, proba)
+            order = best_first(scores, toggles)
             if minimal:
-                order = without_supersets(order, toggles, most=keep + 10)
-            wordy_first = minimal and not bool((order == 0).any())
-            order = _with_first(order, keep)
-        verified = self._verified(policy, toggles, places, order, keep)
+                wanted = most + 10 if ranked_only else max(LOOKED_AT, most)
+                wanted = max(wanted, NOISED) if choice.robust else wanted
+                order = without_supersets(order, toggles, most=wanted)
+            wordy_first = minimal and ranked_only and not bool((order == 0).any())
+            if ranked_only:
+                order = _with_first(order, most)
+        shares: Tensor | None = None
+        if choice.robust:
+            order = order[: max(NOISED, most)]
+            shares = torch.full((len(toggles),), torch.nan)
+            shares[order] = self._robustness(toggles[order], choice)
+            scores = torch.full((len(toggles),), torch.nan)
+            scores[order] = _weighed(
+                self._scores(policy, toggles[order], proba[order], shares[order]), shares[order]
+            )
+            order = order[best_first(scores[order], toggles[order])]
+            order = _with_first(order, most) if ranked_only else order
+        flips = _Flipped(toggles, places, shares)
+        if ranked_only:
+            verified = self._first_verified(policy, flips, order, most)
+        else:
+            order = order[: max(LOOKED_AT, most)]
+            verified = self._different_verified(policy, flips, order, scores[order], choice)
         if wordy_first:
             verified.sort(key=lambda entry: entry.found_at == int(places[0]))
         return verified, len(toggles)
 
-    def _scores(self, policy: RankingPolicy, toggles: Tensor, proba: Tensor) -> Tensor:
-        fidelity = self.problem.proba[self.problem.label] - proba[:, self.problem.label]
-        return policy(fidelity, (toggles != PAD).sum(dim=1))
+    def _scores(
+        self, policy: Ranking, toggles: Tensor, proba: Tensor, shares: Tensor | None = None
+    ) -> Tensor:
+        return rate(policy, self.problem.described(toggles, proba, shares))
 
-    def _verified(
-        self, policy: RankingPolicy, toggles: Tensor, places: Tensor, order: Tensor, keep: int
+    def _robustness(self, toggles: Tensor, choice: Choice) -> Tensor:
+        """On what share of noisy copies flips still flip [flips]."""
+        problem = self.problem
+        with problem.clock.stage("noise"):
+            shares, calls = robustness(
+                problem.oracle.oracle,
+                problem.space,
+                toggles,
+                choice,
+                flips=problem.flips,
+                fill=problem.fill,
+            )
+        problem.clock.add_calls("noise", calls)
+        return shares
+
+    def _first_verified(
+        self, policy: Ranking, flips: _Flipped, order: Tensor, keep: int
     ) -> list[Counterfactual]:
         """Ask about hard graphs, best candidates first, until enough are confirmed."""
-        problem, block = self.problem, ProposalBlock(toggles)
-        confirmed: list[tuple[int, EditSet, Tensor]] = []
+        confirmed: list[_Confirmed] = []
+        for part in order.split(max(1, keep)):
+            if len(confirmed) >= keep:
+                break
+            confirmed += self._confirmed(flips, part)
+        return self._entries(policy, flips, confirmed[:keep])
+
+    def _different_verified(
+        self, policy: Ranking, flips: _Flipped, order: Tensor, scores: Tensor, choice: Choice
+    ) -> list[Counterfactual]:
+        """Choose different ones; when one is not confirmed, choose again without it."""
+        known: dict[int, _Confirmed | None] = {}
+        while True:
+            chosen = order[
+                diverse(
+                    scores, flips.toggles[order], number=choice.most, diversity=choice.diversity
+                )
+            ]
+            fresh = [row for row in chosen.tolist() if row not in known]
+            if not fresh:
+                entries = (known[row] for row in chosen.tolist())
+                return self._entries(policy, flips, [entry for entry in entries if entry])
+            known |= dict.fromkeys(fresh)
+            known |= {entry[0]: entry for entry in self._confirmed(flips, torch.tensor(fresh))}
+            stays = torch.tensor([known.get(row, True) is not None for row in order.tolist()])
+            order, scores = order[stays], scores[stays]
+
+    def _confirmed(self, flips: _Flipped, rows: Tensor) -> list[_Confirmed]:
+        """Those of some flips that flip on the really edited graph too."""
+        problem, block = self.problem, ProposalBlock(flips.toggles)
         with problem.clock.stage("verify"):
-            for part in order.split(max(1, keep)):
-                if len(confirmed) >= keep:
-                    break
-                edits = [block.edit_set(row, problem.space) for row in part.tolist()]
-                graphs = [apply_edits(problem.space, entry, fill=problem.fill) for entry in edits]
-                proba = checked_proba(problem.oracle.oracle, graphs)
-                problem.clock.add_calls("verify", len(graphs))
-                hits = zip(part.tolist(), edits, proba, problem.flips(proba).tolist(), strict=True)
-                confirmed += [(row, entry, probs) for row, entry, probs, hit in hits if hit]
-        confirmed = confirmed[:keep]
+            edits = [block.edit_set(row, problem.space) for row in rows.tolist()]
+            graphs = [apply_edits(problem.space, entry, fill=problem.fill) for entry in edits]
+            proba = checked_proba(problem.oracle.oracle, graphs)
+            problem.clock.add_calls("verify", len(graphs))
+            hits = zip(rows.tolist(), edits, proba, problem.flips(proba).tolist(), strict=True)
+            return [(row, entry, probs) for row, entry, probs, hit in hits if hit]
+
+    def _entries(
+        self, policy: Ranking, flips: _Flipped, confirmed: list[_Confirmed]
+    ) -> list[Counterfactual]:
+        """Confirmed flips as counterfactuals, best first."""
         if not confirmed:
             return []
+        problem = self.problem
         rows = torch.tensor([row for row, _, _ in confirmed])
         proba = torch.stack([probs for _, _, probs in confirmed])
-        scores = self._scores(policy, toggles[rows], proba)
+        shares = None if flips.shares is None else flips.shares[rows]
+        scores = self._scores(policy, flips.toggles[rows], proba, shares)
         fidelity = problem.proba[problem.label] - proba[:, problem.label]
         entries = [
             Counterfactual(
@@ -412,12 +509,32 @@ class Search:
                 proba=tuple(proba[i].tolist()),
                 fidelity=float(fidelity[i]),
                 score=float(scores[i]),
-                found_at=int(places[row]),
-                ring=self._ring_at(int(places[row])),
+                found_at=int(flips.places[row]),
+                ring=self._ring_at(int(flips.places[row])),
+                robustness=None if shares is None else float(shares[i]),
             )
             for i, (row, edits, _) in enumerate(confirmed)
         ]
-        return [entries[i] for i in best_first(scores, toggles[rows]).tolist()]
+        ranks = scores if shares is None else _weighed(scores, shares)
+        return [entries[i] for i in best_first(ranks, flips.toggles[rows]).tolist()]
+
+
+_Confirmed: TypeAlias = tuple[int, EditSet, Tensor]
+"""Which flip, its edits, and the probabilities of the really edited graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Flipped:
+    """Distinct flips: pair ids, when they were proposed, and their robustness where looked at."""
+
+    toggles: Tensor
+    places: Tensor
+    shares: Tensor | None
+
+
+def _weighed(scores: Tensor, shares: Tensor) -> Tensor:
+    """Scores times robustness; a score below 0 gets no better by it."""
+    return torch.where(scores > 0, scores * shares, scores)
 
 
 def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from rich.table import Column, Table
 from edgeflip import __version__
 from edgeflip.base import SearchInterrupted
 from edgeflip.chemistry import molecule_constraints, to_smiles
+from edgeflip.choosing import Choice
 from edgeflip.cli.bench import bench
 from edgeflip.cli.options import (
     AsJson,
@@ -46,6 +47,7 @@ from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explanation import CounterfactualSet
 from edgeflip.fitting import fitted_explainer
 from edgeflip.metering import Budget
+from edgeflip.noise import Noise
 from edgeflip.registry import explainer_class, list_explainers, make_explainer
 from edgeflip.seeding import check_seed
 from edgeflip.storage import write_json
@@ -206,6 +208,25 @@ def explain(
         bool, typer.Option(help="Keep molecules chemically possible (molecules only).")
     ] = True,
     keep: Annotated[int, typer.Option(help="How many counterfactuals to keep.")] = 20,
+    number: Annotated[
+        int | None, typer.Option(help="At most this many, good and different; instead of --keep.")
+    ] = None,
+    diversity: Annotated[
+        float, typer.Option(help="What being different counts for --number, from 0 to 1.")
+    ] = 0.5,
+    robust: Annotated[
+        int, typer.Option(help="Try the best on this many noisy copies; robust ones come first.")
+    ] = 0,
+    ranking: Annotated[
+        str | None,
+        typer.Option(
+            help="What is best: paper, sparse, confident, plausible, robust, or a mix such as "
+            "paper=1,plausible=0.5."
+        ),
+    ] = None,
+    each_class: Annotated[
+        bool, typer.Option("--each-class", help="One answer for every other class.")
+    ] = False,
     denoise: Annotated[
         bool | None, typer.Option(help="Leave out unlikely edges first (dr-cfgnn).")
     ] = None,
@@ -236,6 +257,8 @@ def explain(
     edgeflip explain ba_3motifs --index 4 --target house --no-removals
     edgeflip explain ba_2motifs --index 0 --index 1 --json
     edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --no-denoise --factual subgraphx
+    edgeflip explain ba_3motifs --index 4 --method dr-cfgnn --each-class --number 3
+    edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --robust 8 --ranking paper=1,plausible=0.5
     edgeflip explain bbbp --index 0 --no-chemistry
     edgeflip explain --data my_molecules.csv --index 0
     edgeflip explain --model my_model.py:build --weights w.safetensors --graph g.json
@@ -243,7 +266,9 @@ def explain(
     overrides = read_overrides(settings or [])
     flags = {"denoise": denoise, "one_hot": one_hot, "factual": factual}
     overrides |= {key: value for key, value in flags.items() if value is not None}
-    explainer = make_explainer(method, dataset=dataset, profile=profile, overrides=overrides)
+    explainer = make_explainer(
+        method, dataset=dataset, profile=profile, overrides=overrides, ranking=ranking
+    )
     bundle = None
     if model is None or dataset is not None or data is not None:
         bundle = chosen_bundle(
@@ -263,6 +288,9 @@ def explain(
     check_seed(seed)
     if keep < 1 or keep > 2**31:
         raise ConfigError(f"expected --keep of at least 1, got {keep}.")
+    Choice(keep, number, diversity, robust)
+    if each_class and wanted is not None:
+        raise ConfigError("expected --target or --each-class, got both; leave one of them out.")
     if wanted is not None and bundle is not None and not 0 <= wanted < bundle.num_classes:
         raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {wanted}.")
     check_folder(out)
@@ -276,26 +304,33 @@ def explain(
         check_folder(folder)
         trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
         explainer = fitted_explainer(explainer, bundle, trained, folder.parent, seed=seed)
-    found = 0
+    everything_found = True
     for chosen in graphs:
+        options: dict[str, Any] = {
+            "constraints": _constraints(bundle, chosen.graph, chemistry=chemistry) & limits,
+            "budget": budget,
+            "fill": None if bundle is None else bundle.fill,
+            "keep": keep,
+            "number": number,
+            "diversity": diversity,
+            "robust": robust,
+            "noise": None if bundle is None else Noise.for_dataset(bundle.name),
+            "seed": seed,
+        }
         try:
-            answer = explainer.explain(
-                chosen.graph,
-                target=wanted,
-                constraints=_constraints(bundle, chosen.graph, chemistry=chemistry) & limits,
-                budget=budget,
-                fill=None if bundle is None else bundle.fill,
-                keep=keep,
-                seed=seed,
-            )
+            if each_class:
+                answers = explainer.explain_each_class(chosen.graph, **options)
+            else:
+                answers = {-1: explainer.explain(chosen.graph, target=wanted, **options)}
         except SearchInterrupted as interruption:
             _show(interruption.partial, chosen, out, as_json=as_json)
             raise
         except EdgeflipError as error:
             raise type(error)(f"{chosen.option}: {error}") from error
-        _show(answer, chosen, out, as_json=as_json)
-        found += answer.found
-    if found < len(graphs):
+        for label, answer in answers.items():
+            _show(answer, chosen.to_class(label) if each_class else chosen, out, as_json=as_json)
+            everything_found &= answer.found
+    if not everything_found:
         raise typer.Exit(NOTHING_FOUND)
 
 
@@ -392,6 +427,10 @@ class _Chosen:
     head: dict[str, Any]
     file: str
 
+    def to_class(self, label: int) -> _Chosen:
+        """The same graph, for the answer to one class of several."""
+        return replace(self, file=f"{self.file.removesuffix('.json')}-to-{label}.json")
+
 
 def _graphs(
     bundle: DatasetBundle | None, split: str, places: Sequence[int], files: Sequence[Path]
@@ -469,12 +508,14 @@ def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_js
     console = stdout()
     console.print(f"{chosen.title}: {answer}", soft_wrap=True)
     if answer.found:
-        table = Table("rank", "added", "removed", "size", "to", "probability", "fidelity", "score")
+        figures = ["probability", "fidelity", "score"]
+        figures += ["robustness"] if answer.counterfactuals[0].robustness is not None else []
+        table = Table("rank", "added", "removed", "size", "to", *figures)
         for row in answer.to_rows():
             added, removed = (
                 " ".join(f"{u}-{v}" for u, v in row[key]) or "-" for key in ("added", "removed")
             )
-            numbers = (f"{row[key]:.3f}" for key in ("probability", "fidelity", "score"))
+            numbers = (f"{row[key]:.3f}" for key in figures)
             name = answer.class_name(row["to"])
             table.add_row(str(row["rank"]), added, removed, str(row["size"]), name, *numbers)
         console.print(table)

@@ -21,6 +21,7 @@ from edgeflip.edits import EdgeFill
 from edgeflip.errors import BudgetExhausted, ConfigError, NotApplicableError
 from edgeflip.explanation import CounterfactualSet, Stage
 from edgeflip.metering import Budget
+from edgeflip.noise import Noise
 from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
 from edgeflip.search import Problem
 from edgeflip.soft import SoftGraphs, batches
@@ -66,6 +67,10 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
         budget: Budget | None = None,
         fill: EdgeFill | None = None,
         keep: int = 20,
+        number: int | None = None,
+        diversity: float = 0.5,
+        robust: int = 0,
+        noise: Noise | None = None,
         seed: int = 0,
     ) -> list[CounterfactualSet]:
         """The answers of `explain` for many graphs, whose masks are learnt at once.
@@ -73,8 +78,9 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
         The time of learning together is shared out evenly; a deadline is so much time per graph.
         See `CounterfactualExplainer.explain_many` for the arguments.
         """
+        choice = self._choice(keep, number, diversity, robust, noise, seed)
         for graph in graphs:
-            self._check_call(graph, keep, seed)
+            self._check_call(graph, seed)
         budget = budget or self.default_budget()
         with self._at_work(seed):
             problems = [
@@ -86,7 +92,7 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
                 learnt = self._learn_timed(together, budget)
                 for place, problem, block in zip(group, together, learnt, strict=True):
                     answers[place] = self._answer(
-                        problem, budget, _proposer(block), keep=keep, seed=seed
+                        problem, budget, _proposer(block), choice=choice, seed=seed
                     )
         return [answers[place] for place in range(len(graphs))]
 

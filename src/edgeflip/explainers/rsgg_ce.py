@@ -24,7 +24,7 @@ from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.progress import progress_bar
 from edgeflip.proposals import PAD, ProposalBlock
-from edgeflip.ranking import RankingPolicy
+from edgeflip.ranking import Ranking
 from edgeflip.search import Outcome, Problem
 from edgeflip.settings import STRICT
 from edgeflip.threads import one_thread
@@ -291,7 +291,7 @@ class RSGG(CounterfactualExplainer[RSGGConfig]):
         self,
         config: RSGGConfig | None = None,
         *,
-        ranking: RankingPolicy | None = None,
+        ranking: Ranking | str | None = None,
         progress: bool = False,
     ) -> None:
         super().__init__(config, ranking=ranking)

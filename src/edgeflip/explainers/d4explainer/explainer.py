@@ -25,7 +25,7 @@ from edgeflip.graphs import PairSpace
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import ProposalBlock, candidate_keys
-from edgeflip.ranking import RankingPolicy, SmallestFirst
+from edgeflip.ranking import Ranking, SmallestFirst
 from edgeflip.search import Problem
 from edgeflip.threads import one_thread
 
@@ -61,7 +61,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         self,
         config: D4Config | None = None,
         *,
-        ranking: RankingPolicy | None = None,
+        ranking: Ranking | str | None = None,
         progress: bool = False,
     ) -> None:
         super().__init__(config, ranking=ranking or SmallestFirst())

@@ -49,7 +49,7 @@ from edgeflip.graphs import Edge, PairSpace
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
-from edgeflip.ranking import SCORE_DECIMALS, RankingPolicy
+from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, needs_of, rate
 from edgeflip.search import Outcome, Problem, without_supersets
 from edgeflip.threads import one_thread
 
@@ -67,7 +67,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
 
     Args:
         config: The method's settings.
-        ranking: How counterfactuals are scored; the paper's score when left out.
+        ranking: How counterfactuals are scored; the paper's score when left out. With this method
+            also `"plausible"`: edits that its link predictor finds likely.
         required_edges: Pairs that must be edges: fixed positives of the link predictor's training.
             A list holds for every graph that has such nodes; a callable takes a graph and gives its
             pairs.
@@ -87,12 +88,13 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
 
     name: ClassVar[str] = "dr-cfgnn"
     config_type: ClassVar[type[DRCFGNNConfig]] = DRCFGNNConfig
+    rates_edges: ClassVar[bool] = True
 
     def __init__(
         self,
         config: DRCFGNNConfig | None = None,
         *,
-        ranking: RankingPolicy | None = None,
+        ranking: Ranking | str | None = None,
         required_edges: Knowledge = None,
         forbidden_pairs: Knowledge = None,
         progress: bool = False,
@@ -213,6 +215,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     # Algorithm 1, line by line.
 
     def _propose(self, problem: Problem) -> Generator[ProposalBlock, Outcome | None, None]:
+        if "likelihood" in needs_of(self.ranking):
+            problem.likelihood = self._fair_likelihoods(problem)
         with problem.clock.stage("denoise"):
             dropped = self._denoise(problem) if self.config.denoise else _nothing()  # lines 2-4
         with problem.clock.stage("deconstruct"):
@@ -286,6 +290,16 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             rated = self.predictor_.probabilities(x, base, before_each=problem.oracle.check)[0]
             u, v = space.ends(torch.arange(space.num_pairs))
             return rated[u, v]
+
+    def _fair_likelihoods(self, problem: Problem) -> Tensor:
+        """The same with every edge rated as if it were missing: one that is seen looks other."""
+        space, likelihood = problem.space, self._likelihoods(problem).clone()
+        with problem.clock.stage("reconstruct"), torch.no_grad():
+            check = problem.oracle.check
+            likelihood[space.edge_ids] = self._as_if_missing(
+                space, space.edge_ids, before_each=check
+            )
+        return likelihood
 
     def _denoise(self, problem: Problem) -> Tensor:
         """Lines 2 to 4: ids of the least likely edges, whose loss does not change the label."""
@@ -484,14 +498,14 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _highest_score(self, problem: Problem, least: int) -> float:
         """No candidate of so many edits or more scores higher: the label cannot fall below 0."""
         config = self.config
-        if not config.stop_early or config.order == "drawn":
+        if not config.stop_early or config.order == "drawn" or problem.wide:
             return math.inf
         largest = config.remove.max + config.add.max
         if config.search == "widening":
             largest = max(largest, config.widening.max_edits)
         sizes = torch.arange(least, largest + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
-        return float(self.ranking(fidelity, sizes).max())
+        return highest_score(self.ranking, fidelity, sizes)
 
 
 class _Best:
@@ -521,11 +535,11 @@ class _Best:
     def note(self, rows: Tensor, outcome: Outcome | None) -> None:
         """Take in what became of a block."""
         if outcome is not None and bool(outcome.flipped.any()):
-            problem, flips = self._problem, rows[outcome.flipped]
-            proba = outcome.proba[outcome.flipped]
-            fidelity = problem.proba[problem.label] - proba[:, problem.label]
+            flips, proba = rows[outcome.flipped], outcome.proba[outcome.flipped]
             self._flips.append(flips)
-            self._scores.append(self._explainer.ranking(fidelity, (flips != PAD).sum(dim=1)))
+            self._scores.append(
+                rate(self._explainer.ranking, self._problem.described(flips, proba))
+            )
 
     def score(self) -> float:
         """The best score as it is compared; flips that contain a smaller one may be left out later."""

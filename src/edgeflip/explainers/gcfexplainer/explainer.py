@@ -23,7 +23,7 @@ from edgeflip.metering import Budget, MeteredOracle, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.progress import progress_bar
 from edgeflip.proposals import ProposalBlock
-from edgeflip.ranking import RankingPolicy, SmallestFirst
+from edgeflip.ranking import Ranking, SmallestFirst
 from edgeflip.search import Outcome, Problem
 from edgeflip.threads import one_thread
 
@@ -56,7 +56,7 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
         self,
         config: GCFConfig | None = None,
         *,
-        ranking: RankingPolicy | None = None,
+        ranking: Ranking | str | None = None,
         progress: bool = False,
     ) -> None:
         super().__init__(config, ranking=ranking or SmallestFirst())

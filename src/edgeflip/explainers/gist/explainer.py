@@ -28,7 +28,7 @@ from edgeflip.explainers.gist.training import (
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock
-from edgeflip.ranking import RankingPolicy
+from edgeflip.ranking import Ranking
 from edgeflip.search import Problem
 from edgeflip.threads import one_thread
 
@@ -88,7 +88,7 @@ class GIST(CounterfactualExplainer[GISTConfig]):
         self,
         config: GISTConfig | None = None,
         *,
-        ranking: RankingPolicy | None = None,
+        ranking: Ranking | str | None = None,
         progress: bool = False,
     ) -> None:
         super().__init__(config, ranking=ranking)
