@@ -95,6 +95,14 @@ def test_methods_may_keep_to_some_datasets_and_datasets_to_some_graphs(tmp_path,
     ]
 
 
+@pytest.mark.parametrize("graphs", [{"BA-2Motifs": 0}, {"mutag0": 5}])
+def test_limits_of_graphs_are_checked_by_dataset(graphs):
+    with pytest.raises(ConfigError, match="graphs"):
+        BenchSpec(
+            title="none", datasets=("BA-2Motifs",), methods=(MethodSpec("random"),), graphs=graphs
+        )
+
+
 @pytest.mark.parametrize("datasets", [(), ("ba_4motifs",)])
 def test_a_method_on_no_dataset_of_the_benchmark_is_refused(datasets):
     with pytest.raises(ConfigError, match="to run on some of the benchmark's datasets"):

@@ -50,7 +50,7 @@ ConfigT = TypeVar("ConfigT")
 
 
 # Ends after which there is time to look for needless edits.
-_COMPLETE = ("exhausted", "best_possible", "out_of_calls", "enough_flips")
+_COMPLETE = ("exhausted", "best_possible", "good_enough", "out_of_calls", "enough_flips")
 
 # Noisy copies for a ranking that needs some, in a call that names no number.
 _COPIES = 8
@@ -149,6 +149,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         if self.learns and not len(graphs):
             raise GraphError(
                 f"expected graphs for '{self.name}' to learn from, got none; pass some."
+            )
+        # One node has no pair to learn from; such molecules are in many files.
+        graphs = [graph for graph in graphs if graph.num_nodes != 1]
+        if self.learns and not graphs:
+            raise GraphError(
+                f"expected graphs of at least two nodes for '{self.name}' to learn from, got none; pass some."
             )
         for graph in graphs:
             PairSpace.of(graph)
@@ -474,6 +480,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             stopped_by, message = "not_applicable", str(error)
         except KeyboardInterrupt:
             stopped_by, interrupted = "interrupted", True
+        search.leave_rings()
         try:
             if self._wants_minimal() and stopped_by in _COMPLETE:
                 with suppress(BudgetExhausted):
@@ -494,7 +501,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         if found:
             status: Any = "found"
         else:
-            ends = ("first_flip", "enough_flips", "best_possible")
+            ends = ("first_flip", "enough_flips", "best_possible", "good_enough")
             status = "exhausted" if stopped_by in ends else stopped_by
         trace = Trace(
             status=status,

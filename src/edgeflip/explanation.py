@@ -18,6 +18,7 @@ from edgeflip.storage import checksum, read_json, write_json
 
 StopReason: TypeAlias = Literal[
     "first_flip",
+    "good_enough",
     "enough_flips",
     "best_possible",
     "exhausted",
@@ -45,7 +46,8 @@ class Counterfactual:
         score: The ranking policy's score; higher is better.
         found_at: Which proposal it was, counted from 0.
         ring: How far from its first candidates the search was when it found it, for methods that
-            widen theirs; 0 is the paper's space.
+            widen theirs; 0 is the paper's space. None for other methods, and for what was found after
+            the search, while needless edits were undone or smaller edit sets were tried.
         robustness: On what share of noisy copies of the graph the class still changed as asked; None
             when none were tried.
     """
@@ -110,7 +112,7 @@ class Certificate:
     def __str__(self) -> str:
         """The claim in a sentence."""
         if self.below <= 1:
-            return "one edit suffices, and nothing is smaller"
+            return "there is a counterfactual of one edit, and nothing is smaller"
         return (
             f"no counterfactual with fewer than {self.below} edits exists: all {sum(self.tried):,} "
             "smaller allowed edit sets were tried"

@@ -221,6 +221,10 @@ class Search:
                 self._rings.append((self.proposals, problem.ring))
             answer = self.offer(proposal)
 
+    def leave_rings(self) -> None:
+        """What is asked about from now on belongs to no ring of the method's search."""
+        self._rings.append((self.proposals, None))
+
     def _ring_at(self, place: int) -> int | None:
         """The ring a proposal was made in."""
         begun = [ring for start, ring in self._rings if start <= place]
@@ -281,15 +285,15 @@ class Search:
         if not self._stop_at_first:
             rows = rows[proba[rows, problem.label].argsort(stable=True)]
         hits = 0
-        if not self._asks_every_rule:
-            rows = rows[:_RULES_ASKED]
-        for row in rows.tolist():
+        for asked, row in enumerate(rows.tolist()):
+            # Until there is any answer every flip is asked about.
+            enough = (asked >= _RULES_ASKED or hits >= _RULES_WANTED) and (hits or self._toggles)
+            if enough and not (self._asks_every_rule or self._stop_at_first):
+                break
             edits = block.edit_set(row, problem.space)
             if problem.constraints.rules_allow(problem.graph, edits):
                 accepted[row] = True
                 hits += 1
-                if hits >= _RULES_WANTED and not self._asks_every_rule:
-                    break
         return accepted
 
     def offer_subsets(self, policy: Ranking, *, most: int) -> None:
@@ -319,7 +323,7 @@ class Search:
             reduced.update(keys)
             self.offer(ProposalBlock(torch.cat([_smaller_versions(row) for row in fresh])))
 
-    def certify(self, most: int) -> Certificate:
+    def certify(self, most: int) -> Certificate | None:
         """Try all edit sets that are smaller than the smallest flip, size by size.
 
         Args:
@@ -327,7 +331,8 @@ class Search:
                 tried before cost nothing and count all the same.
 
         Returns:
-            Up to which size there is nothing. What flips on the way is noted, as always.
+            Up to which size there is nothing, None if not even that of one edit could be tried. What
+            flips on the way is noted, as always.
         """
         allowed, tried = self.problem.allowed, []
         self._asks_every_rule = True
@@ -351,6 +356,8 @@ class Search:
                 tried.append(count - (self.rejected - refused))
         self._asks_every_rule = False
         below = int(min(len(tried) + 1, self._smallest()))
+        if below == 1 and self._smallest() > 1:
+            return None
         return Certificate(below, tuple(tried[: below - 1]))
 
     def _smallest(self) -> float:
@@ -483,6 +490,8 @@ class Search:
     def _confirmed(self, flips: _Flipped, rows: Tensor) -> list[_Confirmed]:
         """Those of some flips that flip on the really edited graph too."""
         problem, block = self.problem, ProposalBlock(flips.toggles)
+        if not rows.numel():
+            return []
         with problem.clock.stage("verify"):
             edits = [block.edit_set(row, problem.space) for row in rows.tolist()]
             graphs = [apply_edits(problem.space, entry, fill=problem.fill) for entry in edits]
@@ -554,7 +563,7 @@ _CERTIFIED_AT_ONCE = 4096
 # Of one block's flips so many are put to rules at most, and no more when so many were accepted.
 _RULES_ASKED, _RULES_WANTED = 400, 100
 
-# Of very many flips only this many, the best ones, are looked through for needless edits.
+# Flips that are looked through for needless edits at once.
 _EXAMINED = 2000
 
 
@@ -581,17 +590,26 @@ def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
         most: At most this many.
     """
     known = candidate_keys(toggles).sort().values
-    order = order[:_EXAMINED]
-    rows = toggles[order].sort(dim=1, descending=True).values
+    kept: list[Tensor] = []
+    for part in order.split(_EXAMINED):
+        kept.append(part[~_are_wordy(toggles[part], known)])
+        if sum(map(len, kept)) >= most:
+            break
+    return torch.cat(kept)[:most] if kept else order
+
+
+def _are_wordy(toggles: Tensor, known: Tensor) -> Tensor:
+    """Which flips contain another; keys of all of them are known, in order [flips]."""
+    rows = toggles.sort(dim=1, descending=True).values
     sizes = (rows != PAD).sum(dim=1)
-    wordy = torch.zeros(len(order), dtype=torch.bool)
+    wordy = torch.zeros(len(rows), dtype=torch.bool)
     for size in sizes.unique().tolist():
         if size >= 2:
             places = (sizes == size).nonzero().flatten()
             keys = _subset_keys(rows[places, :size])
             found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
             wordy[places] = found.any(dim=1)
-    return order[~wordy][:most]
+    return wordy
 
 
 def _subset_keys(rows: Tensor) -> Tensor:

@@ -95,9 +95,15 @@ class BenchSpec:
         ):
             if not values:
                 raise ConfigError(f"expected at least one entry in '{name}', got none; add one.")
+        object.__setattr__(self, "datasets", tuple(map(canonical_name, self.datasets)))
         if isinstance(self.graphs, Mapping):
             named = {canonical_name(name): most for name, most in self.graphs.items()}
             object.__setattr__(self, "graphs", named)
+            if elsewhere := sorted(set(named) - set(self.datasets)):
+                raise ConfigError(
+                    f"expected graphs for datasets of the benchmark, got '{elsewhere[0]}'; name some of "
+                    f"{list(self.datasets)}."
+                )
         limits = [most for name in self.datasets if (most := self.most_graphs(name)) is not None]
         if min(self.seeds) < 0 or self.keep < 1 or min(limits, default=1) < 1:
             raise ConfigError(
@@ -108,7 +114,6 @@ class BenchSpec:
             raise ConfigError(
                 f"expected seconds above 0, got {self.seconds}; leave it out for none."
             )
-        object.__setattr__(self, "datasets", tuple(map(canonical_name, self.datasets)))
         if any(len(set(entries)) < len(entries) for entries in (self.seeds, self.datasets)):
             raise ConfigError(
                 "expected every dataset and seed once, got "

@@ -22,7 +22,7 @@ def verify(
 ) -> None:
     """Check the certificate of an answer: try every smaller edit set again, one by one.
 
-    Example: edgeflip verify answers/graph_0.json --oracle runs/ba_2motifs
+    Example: edgeflip verify answers/ba_2motifs-test-0.json --oracle runs/demo/oracle
     """
     read = CounterfactualSet.load_json(answer)
     tried = verify_certificate(read, load_oracle(oracle), constraints=_constraints_of(read))

@@ -186,7 +186,11 @@ def load_graphs(
         for graph, (_, label) in zip(molecules, texts, strict=True)
         if graph is not None and label
     ]
-    notes = f"{len(problems)} of {len(rows)} rows were left out: {problems[0]}" if problems else ""
+    notes = (
+        f"{len(problems)} of {len(rows)} rows were left out, first: {problems[0]}"
+        if problems
+        else ""
+    )
     return bundle_from(
         [graph for graph, _ in kept],
         [label for _, label in kept],

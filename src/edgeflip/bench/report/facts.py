@@ -170,7 +170,7 @@ def _time_table(results: Results) -> Table:
     return Table(
         key="overhead",
         title="Where the time went",
-        note="Wall seconds of all sessions of this run.",
+        note="Wall seconds of this run's sessions; one that was killed leaves no record of its time.",
         head=("Part",),
         columns=("seconds", "share"),
         rows=tuple(rows),

@@ -244,11 +244,13 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             lambda: _combined(beam.singles, settings, problem.allowed.max_edits),
         )
         for number, ring in enumerate(rings):
-            problem.ring = number
+            problem.ring, problem.ended_by = number, "exhausted"
             stream = ring()
             yield from stream if number < 2 else best.watched(stream)
-            if best.score() >= (1 - settings.worth) * self._highest_score(problem, 1):
-                problem.ended_by = "best_possible"
+            highest = self._highest_score(problem, 1)
+            if best.score() >= (1 - settings.worth) * highest:
+                is_best = best.score() >= highest
+                problem.ended_by = "best_possible" if is_best else "good_enough"
                 return
 
     def _ring_of_less_likely(self, problem: Problem, dropped: Tensor, best: _Best) -> Searching:
@@ -264,10 +266,13 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         )
         wider.max_nodes_ = 2 * self.max_nodes_
         factual, notes = problem.factual, dict(problem.notes)
-        with problem.clock.stage("deconstruct"):
-            removable = wider._deconstruct(problem, dropped)
-        yield from wider._candidates(problem, removable, best)
-        problem.factual, problem.notes = factual, notes
+        try:
+            with problem.clock.stage("deconstruct"):
+                removable = wider._deconstruct(problem, dropped)
+            yield from wider._candidates(problem, removable, best)
+        finally:
+            # The answer's factual subgraph is that of ring 0, however the ring ends.
+            problem.factual, problem.notes = factual, notes
 
     def _enough(self, problem: Problem, best: _Best) -> Enough:
         """When the beam may stop: some levels after a flip, or when larger sets cannot score higher."""
@@ -308,15 +313,10 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             return _nothing()
         edges = space.edge_ids
         u, v = space.ends(edges)
-        x, base = node_features(space.graph), _plain_adjacency(space)
         if settings.leave_one_out:
-            stack = base.repeat(len(edges), 1, 1)
-            row = torch.arange(len(edges))
-            stack[row, u, v] = stack[row, v, u] = 0.0
-            likelihood = self.predictor_.probabilities(x, stack, before_each=problem.oracle.check)[
-                row, u, v
-            ]
+            likelihood = self._as_if_missing(space, edges, before_each=problem.oracle.check)
         else:
+            x, base = node_features(space.graph), _plain_adjacency(space)
             likelihood = self.predictor_.probabilities(x, base[None])[0, u, v]
 
         def keeps_label(rows: Tensor) -> Tensor:
@@ -412,7 +412,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         levels = self._levels(problem, sets)
         for size, make in levels:
             if best.score() >= self._highest_score(problem, size):
-                problem.ended_by = "best_possible"
+                if not wide:
+                    problem.ended_by = "best_possible"
                 return
             shapes = make()
             for rows in _in_turn(shapes, problem.rng):
@@ -505,7 +506,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             largest = max(largest, config.widening.max_edits)
         sizes = torch.arange(least, largest + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
-        return highest_score(self.ranking, fidelity, sizes)
+        return round(highest_score(self.ranking, fidelity, sizes), SCORE_DECIMALS)
 
 
 class _Best:
