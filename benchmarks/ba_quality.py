@@ -1,6 +1,7 @@
 """DR-CFGNN on the four BA sets: the four variants beside the paper's published figures.
 
     python benchmarks/ba_quality.py                     # cpu profile
+    python benchmarks/ba_quality.py --search paper      # cpu profile, but only the paper's space
     python benchmarks/ba_quality.py --profile paper     # the paper's search settings and SubgraphX
     python benchmarks/ba_quality.py --datasets ba_2motifs --graphs 20
     python benchmarks/ba_quality.py --json              # and the figures as JSON on the last line
@@ -43,9 +44,12 @@ def fitted(bundle: DatasetBundle, oracle: ModelOracle, profile: str, one_hot: bo
     return explainer.fit([*bundle.train, *bundle.val], oracle)
 
 
-def variant(explainer: DRCFGNN, bundle: DatasetBundle, profile: str, denoise: bool) -> DRCFGNN:
+def variant(
+    explainer: DRCFGNN, bundle: DatasetBundle, profile: str, search: str | None, denoise: bool
+) -> DRCFGNN:
     """What was learnt, with the search settings of a profile, with or without denoising."""
-    config = DRCFGNN.for_dataset(bundle.name, profile=profile).config
+    overrides = {} if search is None else {"search": search}
+    config = DRCFGNN.for_dataset(bundle.name, profile=profile, overrides=overrides).config
     config = replace(
         config,
         denoise=denoise,
@@ -115,6 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
     parser.add_argument("--profile", default="cpu", choices=("cpu", "paper", "smoke"))
+    parser.add_argument("--search", choices=("widening", "paper"), help="the profile's by default")
     parser.add_argument("--datasets", nargs="*", default=DATASETS)
     parser.add_argument("--graphs", type=int, default=1000, help="at most this many per dataset")
     parser.add_argument("--out", type=Path, help="also write the figures as JSON to this file")
@@ -147,7 +152,7 @@ def main() -> None:
                 "paper_auc": PAPER_AUC[name][one_hot],
             }
             for denoise in (False, True):
-                chosen = variant(explainer, bundle, arguments.profile, denoise)
+                chosen = variant(explainer, bundle, arguments.profile, arguments.search, denoise)
                 answers, spent = explain_all(chosen, bundle, oracle, arguments.graphs)
                 row = figures(answers, bundle, oracle, spent)
                 key = f"dr-cfgnn {chosen.config.variant}"
