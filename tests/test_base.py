@@ -4,7 +4,15 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from edgeflip import Budget, Constraints, EditSet, ModelOracle, ProposalBlock, SearchInterrupted
+from edgeflip import (
+    Budget,
+    Constraints,
+    EditSet,
+    ModelOracle,
+    ProposalBlock,
+    SearchInterrupted,
+    make_explainer,
+)
 from edgeflip.errors import (
     ConfigError,
     ConstraintError,
@@ -365,3 +373,15 @@ def test_many_graphs_get_the_answers_they_get_one_at_a_time():
         for graph, answer in zip(graphs, many, strict=True)
     )
     assert explainer.explain_many([]) == []
+
+
+def test_graphs_of_one_node_are_left_out_of_learning():
+    """Files of molecules hold methane; it says nothing about bonds, and must not stop the rest."""
+    methane = Data(x=torch.ones(1, 4), edge_index=torch.empty(2, 0, dtype=torch.long))
+    graphs = example_graphs(4, seed=0)
+    oracle = example_oracle()
+    assert make_explainer("random").fit([methane, *graphs], oracle).explain(graphs[0])
+    learning = make_explainer("dr-cfgnn", profile="smoke").fit([methane, *graphs], oracle)
+    assert learning.num_features_ == 4
+    with pytest.raises(GraphError, match="at least two nodes"):
+        make_explainer("dr-cfgnn", profile="smoke").fit([methane], oracle)

@@ -623,3 +623,44 @@ def test_the_command_line_runs_resumes_and_reports(tmp_path, models, capsys, mon
     with pytest.raises(SystemExit):
         main(["bench", "specs"])
     assert "smoke" in capsys.readouterr().out
+
+
+LEAVE_WORKERS = """
+import os, sys, time
+from pathlib import Path
+from edgeflip.bench.crew import crew
+from edgeflip.bench.spec import BenchSpec, MethodSpec
+
+if __name__ == "__main__":
+    spec = BenchSpec("t", ("ba_2motifs",), (MethodSpec("random"),))
+    with crew(2, spec, Path(sys.argv[1]), None) as team:
+        futures = [team._pool.submit(os.getpid) for _ in range(8)]
+        print(*{future.result() for future in futures}, flush=True)
+        time.sleep(600)
+"""
+
+
+def test_workers_end_with_a_run_that_was_killed(tmp_path):
+    script = tmp_path / "leave.py"
+    script.write_text(LEAVE_WORKERS)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as run:
+        workers = [int(word) for word in run.stdout.readline().split()]
+        assert workers
+        run.send_signal(signal.SIGKILL)
+    for _ in range(100):
+        if not any(is_alive(worker) for worker in workers):
+            return
+        time.sleep(0.1)
+    pytest.fail("workers outlived the run they worked for")
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # One that has ended but was not waited for yet is dead as well.
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -59,6 +61,20 @@ def _begin(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
     _cells.clear()
     # Small matrices: several threads wait for each other more than they work.
     torch.set_num_threads(1)
+
+
+def _begin_worker(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
+    """Make a process of a pool ready, and let it end with the process it works for."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _begin(spec, models, data_dir)
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot call its workers off, and they would wait for it forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 Result = tuple[list[Row], Clock, float, float]
@@ -132,7 +148,7 @@ def crew(workers: int, spec: BenchSpec, models: Path, data_dir: Path | None) -> 
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_begin, initargs=(spec, models, data_dir)
+        workers, mp_context=context, initializer=_begin_worker, initargs=(spec, models, data_dir)
     ) as pool:
         try:
             yield Crew(pool, workers)
