@@ -83,6 +83,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         config: The method's settings; its defaults when left out.
         ranking: How counterfactuals are scored, as a policy or by name, see `make_ranking`; the
             paper's score when left out.
+        progress: Whether `fit` shows its progress.
     """
 
     name: ClassVar[str]
@@ -97,8 +98,15 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     rates_edges: ClassVar[bool] = False
     """Whether it tells how likely edits are, as `Problem.likelihood`."""
 
+    default_ranking: ClassVar[Ranking] = SizeWeightedFidelity()
+    """How it scores counterfactuals unless told otherwise."""
+
     def __init__(
-        self, config: ConfigT | None = None, *, ranking: Ranking | str | None = None
+        self,
+        config: ConfigT | None = None,
+        *,
+        ranking: Ranking | str | None = None,
+        progress: bool = False,
     ) -> None:
         if config is not None and not isinstance(config, self.config_type):
             raise ConfigError(
@@ -106,7 +114,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"got {type(config).__name__}."
             )
         self.config: ConfigT = config if config is not None else self.config_type()
-        self.ranking: Ranking = make_ranking(ranking or SizeWeightedFidelity())
+        self.ranking: Ranking = make_ranking(ranking or self.default_ranking)
+        self.progress = progress
         self._check_ranking()
 
     @classmethod
@@ -129,7 +138,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         preset = load_preset(dataset, profile)
         values = {**preset.method(cls.name), **(overrides or {})}
         settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
-        return cls(settings, ranking=ranking)
+        # Explainers of other packages may not know of rankings.
+        return cls(settings) if ranking is None else cls(settings, ranking=ranking)
 
     def fit(self, graphs: Sequence[Data], oracle: Oracle, *, seed: int = 0) -> Self:
         """Learn from graphs how to explain an oracle.

@@ -150,7 +150,7 @@ def train(
     report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
     learnt: Any = None
     if explainer is not None:
-        _show_progress(explainer)
+        explainer.progress = True
         fitted = fitted_explainer(explainer, bundle, load_oracle(folder), folder.parent, seed=seed)
         learnt = getattr(fitted, "report_", None)
     if as_json:
@@ -294,7 +294,7 @@ def explain(
     if wanted is not None and bundle is not None and not 0 <= wanted < bundle.num_classes:
         raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {wanted}.")
     check_folder(out)
-    _show_progress(explainer)
+    explainer.progress = True
     if model is not None:
         names = None if bundle is None else bundle.class_names
         explainer.fit(bundle.train if bundle else [], own_oracle(model, weights, names), seed=seed)
@@ -394,11 +394,6 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with `SystemExit`."""
     app(args=None if arguments is None else list(arguments), prog_name="edgeflip")
-
-
-def _show_progress(explainer: Any) -> None:
-    if hasattr(explainer, "progress"):
-        explainer.progress = True
 
 
 def _graph_at(bundle: DatasetBundle, split: str, place: int) -> Any:

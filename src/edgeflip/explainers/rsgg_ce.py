@@ -24,7 +24,6 @@ from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.progress import progress_bar
 from edgeflip.proposals import PAD, ProposalBlock
-from edgeflip.ranking import Ranking
 from edgeflip.search import Outcome, Problem
 from edgeflip.settings import STRICT
 from edgeflip.threads import one_thread
@@ -286,16 +285,6 @@ class RSGG(CounterfactualExplainer[RSGGConfig]):
 
     name: ClassVar[str] = "rsgg-ce"
     config_type: ClassVar[type[RSGGConfig]] = RSGGConfig
-
-    def __init__(
-        self,
-        config: RSGGConfig | None = None,
-        *,
-        ranking: Ranking | str | None = None,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(config, ranking=ranking)
-        self.progress = progress
 
     def default_budget(self) -> Budget:
         """Only a deadline: `additions` and `restarts` limit the calls already."""

@@ -56,16 +56,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
 
     name: ClassVar[str] = "d4explainer"
     config_type: ClassVar[type[D4Config]] = D4Config
-
-    def __init__(
-        self,
-        config: D4Config | None = None,
-        *,
-        ranking: Ranking | str | None = None,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(config, ranking=ranking or SmallestFirst())
-        self.progress = progress
+    default_ranking: ClassVar[Ranking] = SmallestFirst()
 
     def default_budget(self) -> Budget:
         """A deadline at most: the number of candidates is a limit already."""

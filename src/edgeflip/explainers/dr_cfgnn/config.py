@@ -96,6 +96,12 @@ class DRCFGNNConfig:
             )
 
     @property
+    def largest(self) -> int:
+        """Edits of the largest candidate that may be tried."""
+        drawn = self.remove.max + self.add.max
+        return drawn if self.search == "paper" else max(drawn, self.widening.max_edits)
+
+    @property
     def variant(self) -> str:
         """The variant as the paper writes it, such as `+DeN +OH`."""
         return f"{'+' if self.denoise else '-'}DeN {'+' if self.one_hot else '-'}OH"

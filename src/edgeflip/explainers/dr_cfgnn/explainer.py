@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import copy
 import math
-import random
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache, partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -24,8 +22,10 @@ from edgeflip.base import CounterfactualExplainer
 from edgeflip.edits import EditSet, apply_edits
 from edgeflip.errors import BudgetExhausted, GraphError
 from edgeflip.explainers.dense import node_features
+from edgeflip.explainers.dr_cfgnn.best import BestSoFar
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.denoise import drop_unlikely
+from edgeflip.explainers.dr_cfgnn.levels import BLOCK, PaperSpace
 from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
 from edgeflip.explainers.dr_cfgnn.link_training import (
     Knowledge,
@@ -34,32 +34,26 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
     known_pairs,
     pad_graphs,
 )
-from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, removal_sets, shapes_of
-from edgeflip.explainers.dr_cfgnn.widening import (
-    Beam,
-    Enough,
-    Searching,
-    WideningConfig,
-    ask,
-    combinations,
-)
+from edgeflip.explainers.dr_cfgnn.sampling import removal_sets
+from edgeflip.explainers.dr_cfgnn.widening import Beam, Enough, Searching, combined
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import FactualExplainer, make_factual
 from edgeflip.graphs import Edge, PairSpace
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
-from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, needs_of, rate
-from edgeflip.search import Outcome, Problem, without_supersets
+from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, needs_of
+from edgeflip.search import Outcome, Problem
 from edgeflip.threads import one_thread
 
-_FIRST_BLOCK, _LARGEST_BLOCK = 128, 2048
+# Few candidates first, since most flips are found early.
+_FIRST_BLOCK = 128
 
 # Cells of adjacency matrices made at once.
 _STACK_CELLS = 20_000_000
 
-Level: TypeAlias = Callable[[], list[list[Shape]]]
-"""Makes the shapes per target when they are needed."""
+Ended: TypeAlias = Literal["exhausted", "best_possible", "out_of_calls"]
+"""Why drawing from the paper's space ended."""
 
 
 class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
@@ -99,10 +93,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         forbidden_pairs: Knowledge = None,
         progress: bool = False,
     ) -> None:
-        super().__init__(config, ranking=ranking)
+        super().__init__(config, ranking=ranking, progress=progress)
         self.required_edges = known_pairs(required_edges)
         self.forbidden_pairs = known_pairs(forbidden_pairs)
-        self.progress = progress
 
     def default_budget(self) -> Budget:
         """Only a deadline: what the search may try is limited by `iterations` already."""
@@ -221,60 +214,78 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             dropped = self._denoise(problem) if self.config.denoise else _nothing()  # lines 2-4
         with problem.clock.stage("deconstruct"):
             removable = self._deconstruct(problem, dropped)  # line 5
-        problem.message = (
-            "all choices among the factual subgraph's edges and likely additions were tried"
-        )
-        best = _Best(self, problem)
+        best = BestSoFar(problem, self.ranking, minimal=self.config.minimal)
         if self.config.search == "paper":
-            yield from self._candidates(problem, removable, best)  # lines 6-20
+            yield from self._search_papers_space(problem, removable, best)
         else:
             yield from self._widen(problem, removable, dropped, best)
 
+    def _search_papers_space(
+        self, problem: Problem, removable: Tensor, best: BestSoFar
+    ) -> Searching:
+        """Lines 6 to 20: at most T_max candidates."""
+        config = self.config
+        problem.message = (
+            "all choices among the factual subgraph's edges and likely additions were tried"
+        )
+        drawn = self._candidates(problem, removable, best, config.iterations, config.largest)
+        ended = yield from best.watched(drawn)
+        if ended == "out_of_calls":
+            raise BudgetExhausted(
+                "all iterations are used up.",
+                reason="out_of_calls",
+                advice=f"all {config.iterations:,} iterations (T_max) were used up; allow more with "
+                "the setting `iterations`",
+            )
+        problem.ended_by = ended
+
     def _widen(
-        self, problem: Problem, removable: Tensor, dropped: Tensor, best: _Best
+        self, problem: Problem, removable: Tensor, dropped: Tensor, best: BestSoFar
     ) -> Searching:
         """Rings around the paper's space, each opened only when it may be worth it."""
         settings = self.config.widening
         problem.message = "no edit set within reach of the search changes the prediction as asked"
         beam = Beam(problem, settings, self._likelihoods(problem))
-        rings: tuple[Callable[[], Searching], ...] = (
-            lambda: self._candidates(problem, removable, best),
-            lambda: self._ring_of_less_likely(problem, dropped, best),
+        near = min(self.config.iterations, settings.near)
+        edits = min(self.config.remove.max + self.config.add.max, settings.near_edits)
+        largest = min(problem.allowed.max_edits, settings.max_edits)
+        rings: tuple[Callable[[], Generator[ProposalBlock, Outcome | None, Any]], ...] = (
+            lambda: self._candidates(problem, removable, best, near, edits),
+            lambda: self._ring_of_less_likely(problem, dropped, best, near, min(2, edits)),
             lambda: beam.grow(self._enough(problem, best)),
-            lambda: _combined(beam.singles, settings, problem.allowed.max_edits),
+            lambda: combined(beam.singles, settings, largest),
         )
         for number, ring in enumerate(rings):
-            problem.ring, problem.ended_by = number, "exhausted"
-            stream = ring()
-            yield from stream if number < 2 else best.watched(stream)
+            problem.ring = number
+            yield from best.watched(ring())
             highest = self._highest_score(problem, 1)
             if best.score() >= (1 - settings.worth) * highest:
                 is_best = best.score() >= highest
                 problem.ended_by = "best_possible" if is_best else "good_enough"
                 return
 
-    def _ring_of_less_likely(self, problem: Problem, dropped: Tensor, best: _Best) -> Searching:
-        """Ring 1: a larger factual subgraph and a lower threshold, for up to two edits."""
-        settings = self.config.widening
+    def _ring_of_less_likely(
+        self, problem: Problem, dropped: Tensor, best: BestSoFar, most: int, most_edits: int
+    ) -> Searching:
+        """Ring 1: a larger factual subgraph and a lower threshold."""
         wider = copy.copy(self)
         wider.config = replace(
             self.config,
-            threshold=self.config.threshold * settings.lower,
+            threshold=self.config.threshold * self.config.widening.lower,
             max_candidates=2 * self.config.max_candidates,
             require_faithful=False,
-            widening=replace(settings, near_edits=min(2, settings.near_edits)),
         )
         wider.max_nodes_ = 2 * self.max_nodes_
         factual, notes = problem.factual, dict(problem.notes)
         try:
             with problem.clock.stage("deconstruct"):
                 removable = wider._deconstruct(problem, dropped)
-            yield from wider._candidates(problem, removable, best)
+            yield from wider._candidates(problem, removable, best, most, most_edits)
         finally:
             # The answer's factual subgraph is that of ring 0, however the ring ends.
             problem.factual, problem.notes = factual, notes
 
-    def _enough(self, problem: Problem, best: _Best) -> Enough:
+    def _enough(self, problem: Problem, best: BestSoFar) -> Enough:
         """When the beam may stop: some levels after a flip, or when larger sets cannot score higher."""
         seen: list[int] = []
 
@@ -401,180 +412,46 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         problem.notes[key] = int((additions[0] >= 0).sum())
         return additions
 
-    def _candidates(self, problem: Problem, removable: Tensor, best: _Best) -> Searching:
-        """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, T_max times."""
-        config, allowed = self.config, problem.allowed
-        most = min(config.remove.max, allowed.max_removed, allowed.max_edits)
-        sets = removal_sets(removable, most, config.max_removal_sets, problem.rng)
-        wide = config.search == "widening"
-        left = min(config.iterations, config.widening.near) if wide else config.iterations
-        block = _FIRST_BLOCK
-        levels = self._levels(problem, sets)
-        for size, make in levels:
-            if best.score() >= self._highest_score(problem, size):
-                if not wide:
-                    problem.ended_by = "best_possible"
-                return
-            shapes = make()
-            for rows in _in_turn(shapes, problem.rng):
-                for part in rows[:left].split(block):
-                    outcome = yield ProposalBlock(part)
-                    best.note(part, outcome)
-                left -= len(rows)
-                block = _LARGEST_BLOCK
-                if left <= 0:
-                    if not wide and (
-                        left < 0
-                        or _any_left(shapes)
-                        or any(_any_left(rest()) for _, rest in levels)
-                    ):
-                        raise self._used_up()
-                    return
+    def _candidates(
+        self, problem: Problem, removable: Tensor, best: BestSoFar, most: int, most_edits: int
+    ) -> Generator[ProposalBlock, Outcome | None, Ended]:
+        """Lines 6 to 16: draw r and k, r edges to remove and k edges to add, so many times.
 
-    def _used_up(self) -> BudgetExhausted:
-        return BudgetExhausted(
-            "all iterations are used up.",
-            reason="out_of_calls",
-            advice=f"all {self.config.iterations:,} iterations (T_max) were used up; allow more with "
-            "the setting `iterations`",
-        )
-
-    def _levels(self, problem: Problem, sets: Tensor) -> Iterator[tuple[int, Level]]:
-        """The shapes to draw from, all at once or size by size; with each, the least size.
-
-        Size by size, a removal set is scored only when candidates need it: few edits often suffice.
+        Returns:
+            Why it ended; `"out_of_calls"` when there are more candidates than it may try.
         """
-        config, targets = self.config, self._targets(problem)
-        lengths = (sets >= 0).sum(dim=1)
-
-        def scored(target: int | None, which: Tensor) -> Tensor:
-            with problem.clock.stage("reconstruct"):
-                return self._reconstruct(problem, sets[which], target)
-
-        if config.order == "drawn":
-            everything = torch.ones(len(sets), dtype=torch.bool)
-            yield (
-                1,
-                lambda: [
-                    self._shapes(problem, Pools(sets, scored(target, everything)))
-                    for target in targets
-                ],
-            )
-            return
-
-        @cache
-        def scored_of_length(target: int | None, length: int) -> Tensor:
-            return scored(target, lengths == length)
-
-        def of_size(size: int) -> list[list[Shape]]:
-            few = sets[lengths <= size]
-            need = [r for r in range(size) if bool((lengths == r).any())]
-            found = []
-            for target in targets:
-                parts = [scored_of_length(target, r) for r in need]
-                width = max((part.size(1) for part in parts), default=1)
-                padded = [functional.pad(p, (0, width - p.size(1)), value=PAD) for p in parts]
-                missing = len(few) - sum(map(len, parts))
-                additions = torch.cat([*padded, torch.full((missing, width), PAD)])
-                found.append(self._shapes(problem, Pools(few, additions), size))
-            return found
-
-        largest = config.remove.max + config.add.max
-        if config.search == "widening":
-            largest = min(largest, config.widening.near_edits)
-        for size in range(1, largest + 1):
-            yield size, partial(of_size, size)
-
-    def _shapes(self, problem: Problem, pools: Pools, size: int | None = None) -> list[Shape]:
-        """What can be drawn from pools, of one size or of any."""
         config, allowed = self.config, problem.allowed
-        return [
-            shape
-            for shape in shapes_of(pools, config.remove, config.add, problem.rng)
-            if shape.k <= allowed.max_added
-            and shape.size <= allowed.max_edits
-            and size in (None, shape.size)
-        ]
+        largest = min(config.remove.max, allowed.max_removed, allowed.max_edits)
+        sets = removal_sets(removable, largest, config.max_removal_sets, problem.rng)
+
+        def score(sets: Tensor, target: int | None) -> Tensor:
+            with problem.clock.stage("reconstruct"):
+                return self._reconstruct(problem, sets, target)
+
+        space = PaperSpace(problem, config, sets, self._targets(problem), score)
+        left, block = most, _FIRST_BLOCK
+        levels = space.levels(most_edits)
+        for level in levels:
+            if best.score() >= self._highest_score(problem, level.least):
+                return "best_possible"
+            for rows in level.blocks():
+                for part in rows[:left].split(block):
+                    yield ProposalBlock(part)
+                left -= len(rows)
+                block = BLOCK
+                if left <= 0:
+                    more = left < 0 or level.any_left or any(rest.any_left for rest in levels)
+                    return "out_of_calls" if more else "exhausted"
+        return "exhausted"
 
     def _highest_score(self, problem: Problem, least: int) -> float:
         """No candidate of so many edits or more scores higher: the label cannot fall below 0."""
         config = self.config
         if not config.stop_early or config.order == "drawn" or problem.wide:
             return math.inf
-        largest = config.remove.max + config.add.max
-        if config.search == "widening":
-            largest = max(largest, config.widening.max_edits)
-        sizes = torch.arange(least, largest + 1)
+        sizes = torch.arange(least, config.largest + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
         return round(highest_score(self.ranking, fidelity, sizes), SCORE_DECIMALS)
-
-
-class _Best:
-    """The best score among the flips so far that will stay."""
-
-    def __init__(self, explainer: DRCFGNN, problem: Problem) -> None:
-        self._explainer, self._problem = explainer, problem
-        self._flips: list[Tensor] = []
-        self._scores: list[Tensor] = []
-
-    @property
-    def found(self) -> bool:
-        """Whether there is any flip."""
-        return bool(self._flips)
-
-    def watched(self, stream: Searching) -> Searching:
-        """A stream whose outcomes are taken in as they come."""
-        outcome: Outcome | None = None
-        while True:
-            try:
-                proposed = stream.send(outcome)
-            except StopIteration:
-                return
-            outcome = yield proposed
-            self.note(proposed.toggles, outcome)
-
-    def note(self, rows: Tensor, outcome: Outcome | None) -> None:
-        """Take in what became of a block."""
-        if outcome is not None and bool(outcome.flipped.any()):
-            flips, proba = rows[outcome.flipped], outcome.proba[outcome.flipped]
-            self._flips.append(flips)
-            self._scores.append(
-                rate(self._explainer.ranking, self._problem.described(flips, proba))
-            )
-
-    def score(self) -> float:
-        """The best score as it is compared; flips that contain a smaller one may be left out later."""
-        if not self._flips:
-            return -math.inf
-        width = max(part.size(1) for part in self._flips)
-        parts = [functional.pad(part, (0, width - part.size(1)), value=PAD) for part in self._flips]
-        flips, scores = torch.cat(parts), torch.cat(self._scores)
-        if self._explainer.config.minimal:
-            order = scores.argsort(descending=True)
-            scores = scores[without_supersets(order, flips, most=1)]
-        return round(float(scores.max()), SCORE_DECIMALS) if scores.numel() else -math.inf
-
-
-def _combined(singles: Tensor, settings: WideningConfig, most: int) -> Searching:
-    """Ring 3: combinations of the most promising single edits."""
-    for rows in combinations(singles, settings, min(most, settings.max_edits)):
-        yield from ask(rows)
-
-
-def _any_left(shapes: list[list[Shape]]) -> bool:
-    return any(shape.left for part in shapes for shape in part)
-
-
-def _in_turn(level: list[list[Shape]], rng: random.Random) -> Iterator[Tensor]:
-    """Blocks of candidates from all pools in turn."""
-    streams = [draw_blocks(part, _LARGEST_BLOCK, rng) for part in level]
-    while streams:
-        for stream in list(streams):
-            rows = next(stream, None)
-            if rows is None:
-                streams.remove(stream)
-            else:
-                yield rows
 
 
 _STOPPED = ("finished", "early", "interrupted")

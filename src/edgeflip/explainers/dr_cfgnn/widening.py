@@ -114,6 +114,7 @@ class Beam:
         self.singles = torch.cat([removals, additions])
         self._moves = self.singles
         self._later: dict[int, list[Tensor]] = {}
+        self._at_node = _incidence(problem, removals)
         self._largest = min(settings.max_edits, allowed.max_edits)
 
     def grow(self, enough: Enough) -> Searching:
@@ -191,15 +192,10 @@ class Beam:
 
     def _leap(self, states: Tensor, size: int) -> None:
         """From each state, one node loses all the edges it has left, which single steps rarely reach."""
-        space = self._problem.space
         if not self._removals.numel():
             return
-        u, v = space.ends(self._removals)
-        at_node = torch.zeros(space.num_nodes, len(self._removals), dtype=torch.bool)
-        place = torch.arange(len(self._removals))
-        at_node[u, place] = at_node[v, place] = True
         gone = (states[:, :, None] == self._removals).any(dim=1)
-        left = at_node[None] & ~gone[:, None, :]
+        left = self._at_node[None] & ~gone[:, None, :]
         counts = left.sum(dim=2)
         for count in counts.unique().tolist():
             if 2 <= count <= self._largest - size:
@@ -207,6 +203,20 @@ class Beam:
                 which = left[state, node].nonzero()[:, 1].view(-1, count)
                 rows = torch.cat([states[state], self._removals[which]], dim=1)
                 self._later.setdefault(size + count, []).append(rows)
+
+
+def _incidence(problem: Problem, edges: Tensor) -> Tensor:
+    """Which edges end at which node [nodes, edges]."""
+    ends = problem.space.ends(edges)
+    nodes = torch.arange(problem.space.num_nodes)
+    found: Tensor = (ends[None] == nodes[:, None, None]).any(dim=1)
+    return found
+
+
+def combined(singles: Tensor, settings: WideningConfig, largest: int) -> Searching:
+    """Ring 3: combinations of the most promising single edits."""
+    for rows in combinations(singles, settings, largest):
+        yield from ask(rows)
 
 
 def combinations(ids: Tensor, settings: WideningConfig, largest: int) -> Iterator[Tensor]:

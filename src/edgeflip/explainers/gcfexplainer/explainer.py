@@ -51,16 +51,7 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
 
     name: ClassVar[str] = "gcfexplainer"
     config_type: ClassVar[type[GCFConfig]] = GCFConfig
-
-    def __init__(
-        self,
-        config: GCFConfig | None = None,
-        *,
-        ranking: Ranking | str | None = None,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(config, ranking=ranking or SmallestFirst())
-        self.progress = progress
+    default_ranking: ClassVar[Ranking] = SmallestFirst()
 
     def default_budget(self) -> Budget:
         """No limit: the number of patterns and steps is one."""

@@ -28,7 +28,6 @@ from edgeflip.explainers.gist.training import (
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock
-from edgeflip.ranking import Ranking
 from edgeflip.search import Problem
 from edgeflip.threads import one_thread
 
@@ -83,16 +82,6 @@ class GIST(CounterfactualExplainer[GISTConfig]):
 
     name: ClassVar[str] = "gist"
     config_type: ClassVar[type[GISTConfig]] = GISTConfig
-
-    def __init__(
-        self,
-        config: GISTConfig | None = None,
-        *,
-        ranking: Ranking | str | None = None,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(config, ranking=ranking)
-        self.progress = progress
 
     def default_budget(self) -> Budget:
         """Only a deadline: `tries` limits the calls already."""

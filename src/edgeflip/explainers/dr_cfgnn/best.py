@@ -1,0 +1,69 @@
+"""The best flip so far, while a search goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.ranking import SCORE_DECIMALS, Ranking, rate
+from edgeflip.search import Outcome, Problem, without_supersets
+
+Value = TypeVar("Value")
+
+
+class BestSoFar:
+    """The best score among the flips so far that will stay.
+
+    Args:
+        problem: The graph to explain.
+        ranking: How flips are scored.
+        minimal: Whether flips that contain a smaller one will be left out.
+    """
+
+    def __init__(self, problem: Problem, ranking: Ranking, *, minimal: bool) -> None:
+        self._problem, self._ranking, self._minimal = problem, ranking, minimal
+        self._flips: list[Tensor] = []
+        self._scores: list[Tensor] = []
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any flip."""
+        return bool(self._flips)
+
+    def watched(
+        self, stream: Generator[ProposalBlock, Outcome | None, Value]
+    ) -> Generator[ProposalBlock, Outcome | None, Value]:
+        """A stream whose outcomes are taken in as they come; returns what it returns."""
+        outcome: Outcome | None = None
+        while True:
+            try:
+                proposed = stream.send(outcome)
+            except StopIteration as end:
+                value: Value = end.value
+                return value
+            outcome = yield proposed
+            self._note(proposed.toggles, outcome)
+
+    def _note(self, rows: Tensor, outcome: Outcome | None) -> None:
+        if outcome is not None and bool(outcome.flipped.any()):
+            flips, proba = rows[outcome.flipped], outcome.proba[outcome.flipped]
+            self._flips.append(flips)
+            self._scores.append(rate(self._ranking, self._problem.described(flips, proba)))
+
+    def score(self) -> float:
+        """The best score as it is compared, below all others when there is no flip."""
+        if not self._flips:
+            return -math.inf
+        width = max(part.size(1) for part in self._flips)
+        parts = [functional.pad(part, (0, width - part.size(1)), value=PAD) for part in self._flips]
+        flips, scores = torch.cat(parts), torch.cat(self._scores)
+        if self._minimal:
+            order = scores.argsort(descending=True)
+            scores = scores[without_supersets(order, flips, most=1)]
+        return round(float(scores.max()), SCORE_DECIMALS) if scores.numel() else -math.inf

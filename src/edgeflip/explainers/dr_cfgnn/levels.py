@@ -1,0 +1,132 @@
+"""What the paper's space holds, all at once or size by size; a removal set is scored when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
+from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, shapes_of
+from edgeflip.proposals import PAD
+from edgeflip.search import Problem
+
+Score: TypeAlias = Callable[[Tensor, int | None], Tensor]
+"""Likely additions for removal sets and a target, lines 9 to 13 [sets, candidates]."""
+
+BLOCK = 2048
+"""Candidates drawn at once."""
+
+
+class Level:
+    """Shapes that are drawn from together.
+
+    Args:
+        least: Edits of its smallest candidate.
+        shapes: Makes the shapes per target; called when the level is reached.
+        problem: The graph to explain.
+    """
+
+    def __init__(
+        self, least: int, shapes: Callable[[], list[list[Shape]]], problem: Problem
+    ) -> None:
+        self.least = least
+        self._make, self._problem = shapes, problem
+        self._made: list[list[Shape]] | None = None
+
+    @property
+    def _shapes(self) -> list[list[Shape]]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @property
+    def any_left(self) -> bool:
+        """Whether a candidate was not drawn yet."""
+        return any(shape.left for part in self._shapes for shape in part)
+
+    def blocks(self) -> Iterator[Tensor]:
+        """Blocks of candidates as rows of pair ids, from all targets in turn."""
+        rng = self._problem.rng
+        streams = [draw_blocks(part, BLOCK, rng) for part in self._shapes]
+        while streams:
+            for stream in list(streams):
+                rows = next(stream, None)
+                if rows is None:
+                    streams.remove(stream)
+                else:
+                    yield rows
+
+
+class PaperSpace:
+    """All choices among removal sets and the additions that are likely after each.
+
+    Args:
+        problem: The graph to explain.
+        config: Sizes and their order.
+        sets: Removal sets, smallest first [sets, R].
+        targets: Classes to condition on.
+        score: Scores removal sets for a target.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        config: DRCFGNNConfig,
+        sets: Tensor,
+        targets: list[int | None],
+        score: Score,
+    ) -> None:
+        self._problem, self._config, self._sets = problem, config, sets
+        self._targets, self._score = targets, score
+        self._lengths = (sets >= 0).sum(dim=1)
+        self._scored: dict[tuple[int | None, int], Tensor] = {}
+
+    def levels(self, most_edits: int) -> Iterator[Level]:
+        """One level of everything in the order drawn, or a level per number of edits."""
+        if self._config.order == "drawn":
+            yield Level(1, self._everything, self._problem)
+            return
+        for size in range(1, most_edits + 1):
+            yield Level(size, partial(self._of_size, size), self._problem)
+
+    def _everything(self) -> list[list[Shape]]:
+        pools = [Pools(self._sets, self._score(self._sets, target)) for target in self._targets]
+        return [self._shapes(pool) for pool in pools]
+
+    def _of_size(self, size: int) -> list[list[Shape]]:
+        """Candidates of so many edits; removal sets of that size leave no room for additions."""
+        few = self._sets[self._lengths <= size]
+        found = []
+        for target in self._targets:
+            parts = [self._of_length(target, length) for length in range(size)]
+            width = max((part.size(1) for part in parts), default=1)
+            padded = [functional.pad(p, (0, width - p.size(1)), value=PAD) for p in parts]
+            missing = len(few) - sum(map(len, parts))
+            additions = torch.cat([*padded, torch.full((missing, width), PAD)])
+            found.append(self._shapes(Pools(few, additions), size))
+        return found
+
+    def _of_length(self, target: int | None, length: int) -> Tensor:
+        """Likely additions for the removal sets of a size, scored once."""
+        key = (target, length)
+        if key not in self._scored:
+            sets = self._sets[self._lengths == length]
+            nothing = torch.empty(0, 1, dtype=torch.long)
+            self._scored[key] = self._score(sets, target) if len(sets) else nothing
+        return self._scored[key]
+
+    def _shapes(self, pools: Pools, size: int | None = None) -> list[Shape]:
+        """What can be drawn from pools within the constraints, of one size or of any."""
+        config, allowed = self._config, self._problem.allowed
+        return [
+            shape
+            for shape in shapes_of(pools, config.remove, config.add, self._problem.rng)
+            if shape.k <= allowed.max_added
+            and shape.size <= allowed.max_edits
+            and size in (None, shape.size)
+        ]
