@@ -98,6 +98,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     rates_edges: ClassVar[bool] = False
     """Whether it tells how likely edits are, as `Problem.likelihood`."""
 
+    explains_together: ClassVar[bool] = False
+    """Whether `explain_many` takes less time than explaining one graph after the other."""
+
     default_ranking: ClassVar[Ranking] = SizeWeightedFidelity()
     """How it scores counterfactuals unless told otherwise."""
 

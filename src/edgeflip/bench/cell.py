@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from torch_geometric.data import Data
 
@@ -34,6 +34,18 @@ from edgeflip.metrics import (
     noise_outcome,
 )
 from edgeflip.oracle import one_line
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """An answer, or why there is none, and the time it took."""
+
+    answer: CounterfactualSet | Exception
+    times: Row
+
+
+_Answered: TypeAlias = tuple[Row, Data, CounterfactualSet]
+"""A row to be filled, its graph and the answer."""
 
 
 @dataclass(eq=False)
@@ -87,23 +99,32 @@ class Cell:
         times = {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds}
         return {**row, **times, "learns": fit.explainer.learns, "notes": notes}
 
-    def graph_row(self, place: int) -> Row:
-        """Explain one test graph and rate the answer; whatever goes wrong becomes part of the row."""
-        graph = self.ground.bundle.test[place]
-        row = self._empty_row(place)
-        self.explainer  # noqa: B018 - reading it from disk is not part of explaining
-        started, cpu_started = time.perf_counter(), time.process_time()
-        try:
-            answer = self._explained(graph)
-        except Exception as error:
-            return {**row, **_failure(error), **_times(started, cpu_started)}
-        row |= {**_outcome(answer), **_times(started, cpu_started)}
-        for part in (self._ratings, self._likelihoods, self._under_noise, self._by_target):
-            try:
-                row |= part(answer, graph)
-            except Exception as error:
-                row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
-        return row
+    def graph_rows(self, places: Sequence[int]) -> list[Row]:
+        """Explain test graphs and rate the answers; whatever goes wrong becomes part of the rows."""
+        graphs = [self.ground.bundle.test[place] for place in places]
+        rows = [self._empty_row(place) for place in places]
+        attempts = self._attempts(graphs)
+        for row, attempt in zip(rows, attempts, strict=True):
+            row |= attempt.times
+            row |= (
+                _failure(attempt.answer)
+                if isinstance(attempt.answer, Exception)
+                else _outcome(attempt.answer)
+            )
+        answered = [
+            (row, graph, attempt.answer)
+            for row, graph, attempt in zip(rows, graphs, attempts, strict=True)
+            if not isinstance(attempt.answer, Exception)
+        ]
+        for row, graph, answer in answered:
+            for part in (self._ratings, self._likelihoods):
+                try:
+                    row |= part(answer, graph)
+                except Exception as error:
+                    row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
+        self._under_noise(answered)
+        self._by_target(answered)
+        return rows
 
     def failed_row(self, place: int, reason: str) -> Row:
         """The row of a graph that a method never got to, such as after a failed fit."""
@@ -144,18 +165,42 @@ class Cell:
             "seed": self.ground.seed,
         }
 
-    def _explained(self, graph: Data, target: int | None = None) -> CounterfactualSet:
+    def _attempts(self, graphs: Sequence[Data], target: int | None = None) -> list[_Attempt]:
+        """The method's answers, all at once where it can and otherwise one by one."""
+        self.explainer  # noqa: B018 - reading it from disk is not part of explaining
+        together = self.method.explains_together and not self.method.chemistry
+        parts = [graphs] if together and graphs else [[graph] for graph in graphs]
+        return [attempt for part in parts for attempt in self._attempt(part, target)]
+
+    def _attempt(self, graphs: Sequence[Data], target: int | None) -> list[_Attempt]:
+        started, cpu_started = time.perf_counter(), time.process_time()
+        answers: list[CounterfactualSet | Exception]
+        try:
+            answers = [*self._explained(graphs, target)]
+        except Exception as error:
+            if len(graphs) > 1:
+                # One bad graph must not take the others with it.
+                return [one for graph in graphs for one in self._attempt([graph], target)]
+            answers = [error]
+        times = {
+            "wall_seconds": (time.perf_counter() - started) / len(graphs),
+            "cpu_seconds": (time.process_time() - cpu_started) / len(graphs),
+        }
+        return [_Attempt(answer, times) for answer in answers]
+
+    def _explained(self, graphs: Sequence[Data], target: int | None) -> list[CounterfactualSet]:
         spec, explainer = self.ground.spec, self.explainer
         budget = explainer.default_budget()
         if spec.seconds is not None:
             own = budget.seconds if budget.seconds is not None else spec.seconds
             budget = replace(budget, seconds=min(own, spec.seconds))
         bundle = self.ground.bundle
-        with self.ground.clock.of("explaining"), hard_limit(budget):
-            return explainer.explain(
-                graph,
+        constraints = bundle.constraints_for(graphs[0]) if self.method.chemistry else FREE
+        with self.ground.clock.of("explaining"), hard_limit(budget, graphs=len(graphs)):
+            return explainer.explain_many(
+                graphs,
                 target=target,
-                constraints=bundle.constraints_for(graph) if self.method.chemistry else FREE,
+                constraints=constraints,
                 budget=budget,
                 fill=bundle.fill,
                 keep=spec.keep,
@@ -166,20 +211,24 @@ class Cell:
         smallest = answer_minimality_of_smallest(answer, self._oracle)
         return {**self._quality(answer), "minimality_of_smallest": smallest}
 
-    def _under_noise(self, answer: CounterfactualSet, graph: Data) -> Row:
+    def _under_noise(self, answered: Sequence[_Answered]) -> None:
+        """Explain the answered graphs again under noise, and note in their rows what became of it."""
         ground = self.ground
-        if not ground.spec.noise or not answer.found:
-            return {}
-        noisy = add_noise(graph, Noise.for_dataset(ground.bundle.name), seed=ground.seed)
-        try:
-            outcome = noise_outcome(answer, self._explained(noisy)).to_dict()
-        except Exception as error:
+        found = [entry for entry in answered if entry[2].found]
+        if not (ground.spec.noise and self.method.noise) or not found:
+            return
+        noise = Noise.for_dataset(ground.bundle.name)
+        noisy = [add_noise(graph, noise, seed=ground.seed) for _, graph, _ in found]
+        for (row, _, before), attempt in zip(found, self._attempts(noisy), strict=True):
+            failed = isinstance(attempt.answer, Exception)
             # No answer under noise is an answer that did not stay.
-            outcome = noise_outcome(answer, replace(answer, counterfactuals=())).to_dict()
-            outcome["error"] = _reason(error)
-        counts = {key: len(outcome[key]) for key in ("changes", "changes_kept")}
-        problem = {"error": f"under noise, {outcome['error']}"} if "error" in outcome else {}
-        return {"noise": {**outcome, **counts}, **problem}
+            after = replace(before, counterfactuals=()) if failed else attempt.answer
+            assert isinstance(after, CounterfactualSet)
+            outcome = noise_outcome(before, after).to_dict()
+            counts = {key: len(outcome[key]) for key in ("changes", "changes_kept")}
+            if isinstance(attempt.answer, Exception):
+                row |= {"error": f"under noise, {_reason(attempt.answer)}"}
+            row |= {"noise": {**outcome, **counts}}
 
     @cached_property
     def _oracle(self) -> TimedOracle:
@@ -196,23 +245,29 @@ class Cell:
             "motif_proximity": None if motif is None else answer_motif_proximity(answer, motif),
         }
 
-    def _by_target(self, answer: CounterfactualSet, graph: Data) -> Row:
+    def _by_target(self, answered: Sequence[_Answered]) -> None:
+        """Ask for every other class in turn, and note in the rows what was found."""
         classes = self.ground.bundle.num_classes
-        if not self.ground.spec.targets:
-            # Of two classes, any other is the other one.
-            known = {str(1 - answer.label): self._quality(answer)} if classes == 2 else None
-            return {"targets": known}
-        found: Row = {}
-        problems = []
+        if classes == 2:
+            # Any other class is the other one.
+            for row, _, answer in answered:
+                row |= {"targets": {str(1 - answer.label): {key: row[key] for key in _QUALITY}}}
+            return
+        if not (self.ground.spec.targets and self.method.targets):
+            return
         for target in range(classes):
-            if target == answer.label:
-                continue
-            try:
-                found[str(target)] = self._quality(self._explained(graph, target))
-            except Exception as error:
-                found[str(target)] = {"found": False}
-                problems.append(f"asked for class {target}, {_reason(error)}")
-        return {"targets": found, **({"error": problems[0]} if problems else {})}
+            asked = [entry for entry in answered if entry[2].label != target]
+            attempts = self._attempts([graph for _, graph, _ in asked], target)
+            for (row, _, _), attempt in zip(asked, attempts, strict=True):
+                found: Row = {"found": False}
+                try:
+                    if isinstance(attempt.answer, Exception):
+                        raise attempt.answer
+                    found = self._quality(attempt.answer)
+                except Exception as error:
+                    reason = f"asked for class {target}, {_reason(error)}"
+                    row |= {"error": row["error"] or reason}
+                row |= {"targets": {**(row["targets"] or {}), str(target): found}}
 
     def _likelihoods(self, answer: CounterfactualSet, graph: Data) -> Row:
         if not self.ground.spec.plausibility or answer.best is None:
@@ -224,6 +279,8 @@ class Cell:
         added, removed = edge_likelihood(probability, edits)
         return {"added_likelihood": added, "removed_likelihood": removed}
 
+
+_QUALITY = ("found", "size", "fidelity", "minimality", "motif_proximity")
 
 _NOTHING: Row = {
     "status": "error",
@@ -258,13 +315,6 @@ def _edits(row: Row) -> EditSet:
         added=frozenset((int(u), int(v)) for u, v in row["added"]),
         removed=frozenset((int(u), int(v)) for u, v in row["removed"]),
     )
-
-
-def _times(started: float, cpu_started: float) -> Row:
-    return {
-        "wall_seconds": time.perf_counter() - started,
-        "cpu_seconds": time.process_time() - cpu_started,
-    }
 
 
 def _failure(error: Exception) -> Row:

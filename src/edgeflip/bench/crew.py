@@ -102,8 +102,8 @@ def _rows_of(ground: Ground, task: Task) -> Iterator[Row]:
     cell = _cells[key]
     if not task.places:
         yield cell.fit_row()
-    for place in task.places:
-        yield cell.graph_row(place)
+    else:
+        yield from cell.graph_rows(task.places)
 
 
 class Crew:
@@ -134,7 +134,7 @@ class Crew:
 
 
 def _single(task: Task) -> list[Task]:
-    if len(task.places) < 2:
+    if len(task.places) < 2 or (task.method and task.method.explains_together):
         return [task]
     return [Task(task.dataset, task.seed, task.method, (place,)) for place in task.places]
 

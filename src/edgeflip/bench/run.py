@@ -15,15 +15,15 @@ from edgeflip.bench.crew import Crew, Task, crew, ground_of
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
 from edgeflip.bench.ground import Ground
 from edgeflip.bench.journal import RESULTS, Journal, Key, Row
-from edgeflip.bench.spec import BenchSpec
+from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
-from edgeflip.datasets import list_datasets
+from edgeflip.datasets import canonical_name, list_datasets
 from edgeflip.errors import ConfigError, DatasetError, unknown_name
 from edgeflip.progress import progress_bar
 from edgeflip.storage import write_json
 
-# Graphs that a worker takes at a time.
-_CHUNK = 5
+# Graphs that a worker takes at a time, and those of a method that explains many at once.
+_CHUNK, _TOGETHER = 5, 50
 
 
 class BenchInterrupted(KeyboardInterrupt):
@@ -60,6 +60,8 @@ def run_bench(
     resume: bool = True,
     models: str | os.PathLike[str] | None = None,
     data_dir: Path | None = None,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     command: str = "",
     progress: bool = False,
     tell: Callable[[str], None] = lambda text: None,
@@ -74,6 +76,8 @@ def run_bench(
         resume: Whether to go on where an earlier run in the folder ended; otherwise that is refused.
         models: Where trained models are kept; in the folder by default. May be shared by runs.
         data_dir: The data folder; by default the one that `EDGEFLIP_DATA` names.
+        datasets: Only these of the spec's datasets for now; the rest is left for another time.
+        methods: Only these of its methods for now, by their labels.
         command: The command line, for the report.
         progress: Whether to show progress and an estimate.
         tell: Takes notes for people.
@@ -85,6 +89,7 @@ def run_bench(
     if workers < 1:
         raise ConfigError(f"expected at least one worker, got {workers}.")
     _check(spec)
+    part = _Part.of(spec, datasets, methods)
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise ConfigError(f"expected a folder for the results, got the file {place}; give another.")
@@ -95,7 +100,7 @@ def run_bench(
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
         home = Path(models) if models is not None else place / "models"
-        session = _Session(spec, place, meta, journal, workers, home, data_dir, tell)
+        session = _Session(spec, part, place, meta, journal, workers, home, data_dir, tell)
         try:
             return session.run(progress=progress)
         except KeyboardInterrupt:
@@ -106,12 +111,43 @@ def run_bench(
             session.close()
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What one session does of a spec.
+
+    Attributes:
+        datasets: The datasets.
+        labels: The columns.
+    """
+
+    datasets: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, spec: BenchSpec, datasets: Sequence[str] | None, methods: Sequence[str] | None
+    ) -> _Part:
+        labels = [spec.label(method) for method in spec.methods]
+        chosen = [canonical_name(name) for name in datasets or spec.datasets]
+        for name in chosen:
+            if name not in spec.datasets:
+                raise unknown_name("dataset of the spec", name, spec.datasets)
+        for label in methods or ():
+            if label not in labels:
+                raise unknown_name("method of the spec", label, labels)
+        return cls(
+            datasets=tuple(name for name in spec.datasets if name in chosen),
+            labels=tuple(label for label in labels if methods is None or label in methods),
+        )
+
+
 class _Session:
     """One process of running, from opening the folder to closing it."""
 
     def __init__(
         self,
         spec: BenchSpec,
+        part: _Part,
         folder: Path,
         meta: dict[str, Any],
         journal: Journal,
@@ -120,7 +156,8 @@ class _Session:
         data_dir: Path | None,
         tell: Callable[[str], None],
     ) -> None:
-        self.spec, self.folder, self.meta, self.journal = spec, folder, meta, journal
+        self.spec, self.part, self.folder = spec, part, folder
+        self.meta, self.journal = meta, journal
         self.workers, self.models, self.data_dir, self.tell = workers, models, data_dir, tell
         self.measured = 0
         self.clock = Clock()
@@ -188,7 +225,7 @@ class _Session:
 
     def _at_hand(self) -> list[str]:
         found = []
-        for dataset in self.spec.datasets:
+        for dataset in self.part.datasets:
             try:
                 self._ground(dataset, self.spec.seeds[0])
                 found.append(dataset)
@@ -208,16 +245,14 @@ class _Session:
 
     def _missing_fits(self, grounds: Sequence[tuple[str, int]]) -> list[Task]:
         tasks = [
-            Task(dataset, seed, m)
-            for dataset, seed in grounds
-            for m in self.spec.methods_on(dataset)
+            Task(dataset, seed, m) for dataset, seed in grounds for m in self._methods_on(dataset)
         ]
         return [task for task in tasks if self._key("fit", task) not in self.journal]
 
     def _missing_graphs(self, grounds: Sequence[tuple[str, int]]) -> Iterator[Task]:
         for dataset, seed in grounds:
             places = self._ground(dataset, seed).places
-            for method in self.spec.methods_on(dataset):
+            for method in self._methods_on(dataset):
                 label = self.spec.label(method)
                 todo = [p for p in places if ("graph", dataset, label, seed, p) not in self.journal]
                 reason = self.journal.rows[("fit", dataset, label, seed, -1)].get("error")
@@ -227,15 +262,20 @@ class _Session:
                         self.journal.append(cell.failed_row(place, reason))
                         self.measured += 1
                     continue
-                for start in range(0, len(todo), _CHUNK):
-                    yield Task(dataset, seed, method, tuple(todo[start : start + _CHUNK]))
+                chunk = _TOGETHER if method.explains_together else _CHUNK
+                for start in range(0, len(todo), chunk):
+                    yield Task(dataset, seed, method, tuple(todo[start : start + chunk]))
+
+    def _methods_on(self, dataset: str) -> list[MethodSpec]:
+        chosen = self.part.labels
+        return [m for m in self.spec.methods_on(dataset) if self.spec.label(m) in chosen]
 
     def _ground(self, dataset: str, seed: int) -> Ground:
         return ground_of(self.spec, self.models, self.data_dir, dataset, seed)
 
     def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
-            for method in self.spec.methods_on(dataset):
+            for method in self._methods_on(dataset):
                 if self._key("plausibility", Task(dataset, seed, method)) in self.journal:
                     continue
                 label = self.spec.label(method)

@@ -33,6 +33,8 @@ class MethodSpec:
             `profile`: the paper's search with a link predictor that a CPU can train.
         datasets: The datasets it runs on; all of the benchmark's by default.
         chemistry: Whether molecules must stay possible molecules; the paper has no such rules.
+        noise: Whether it takes part when graphs are explained again under noise.
+        targets: Whether it takes part when every other class is asked for.
     """
 
     __pydantic_config__ = STRICT
@@ -44,11 +46,18 @@ class MethodSpec:
     learner: Literal["paper", "cpu", "smoke"] | None = None
     datasets: tuple[str, ...] | None = None
     chemistry: bool = False
+    noise: bool = True
+    targets: bool = True
 
     def __post_init__(self) -> None:
         """Spell datasets as they are known."""
         if self.datasets is not None:
             object.__setattr__(self, "datasets", tuple(map(canonical_name, self.datasets)))
+
+    @property
+    def explains_together(self) -> bool:
+        """Whether it explains many graphs at once; each then has an even share of the time."""
+        return explainer_class(self.name).explains_together
 
 
 @dataclass(frozen=True)

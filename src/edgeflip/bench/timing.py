@@ -75,12 +75,12 @@ class TimedOracle:
 
 
 @contextmanager
-def hard_limit(budget: Budget) -> Iterator[None]:
+def hard_limit(budget: Budget, *, graphs: int = 1) -> Iterator[None]:
     """End a method that goes on long after its deadline; only the main thread can be interrupted."""
     if budget.seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    limit = 2 * budget.seconds + _GRACE
+    limit = 2 * budget.seconds * graphs + _GRACE
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TooSlowError(f"no answer after {limit:.0f} s, twice its deadline")

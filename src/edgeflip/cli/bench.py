@@ -47,6 +47,14 @@ def run(
     models: Annotated[
         Path | None, typer.Option(help="Where trained models are kept; in the folder by default.")
     ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this dataset of the spec for now; give it again for more."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this column of the spec for now; give it again for more."),
+    ] = None,
     data_dir: DataDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -60,6 +68,8 @@ def run(
         resume=resume,
         models=models,
         data_dir=data_dir,
+        datasets=dataset,
+        methods=method,
         command=f"edgeflip bench run {spec} --out {out}",
         progress=True,
         tell=note,

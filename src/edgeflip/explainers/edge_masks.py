@@ -42,6 +42,7 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
     """
 
     learns: ClassVar[bool] = False
+    explains_together: ClassVar[bool] = True
 
     @abstractmethod
     def _pairs(self, problem: Problem) -> Tensor:
