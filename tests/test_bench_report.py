@@ -29,6 +29,8 @@ from edgeflip.bench.report.render import (
 from edgeflip.bench.report.results import without_paths
 from edgeflip.bench.report.summary import failures, time_shares
 from edgeflip.bench.report.tables import Table, write_number
+from edgeflip.bench.report.versus import plausibility as plausibility_of
+from edgeflip.bench.report.versus import versus_table
 from edgeflip.errors import ArtifactError, ConfigError
 
 VARIANT = "dr-cfgnn -DeN +OH"
@@ -565,3 +567,57 @@ def test_matplotlib_is_not_imported_before_something_is_drawn() -> None:
     code = "import sys, edgeflip, edgeflip.bench.report; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# Head to head.
+
+
+def test_a_method_is_compared_on_the_graphs_that_both_answered(tmp_path: Path) -> None:
+    ours = [
+        graph("edgeflip", 0, 1, size=1, fidelity=0.9, cpu_seconds=1.0, removed=[[0, 1]]),
+        graph("edgeflip", 0, 2, size=2, fidelity=0.7, cpu_seconds=1.0),
+        graph("edgeflip", 0, 3, size=9, fidelity=0.1, cpu_seconds=1.0),
+    ]
+    ours[0] |= {"removed_likelihood": 0.25, "noise": noise(True, 0.5, 1, 1, [0.5])}
+    theirs = [
+        graph("other", 0, 1, size=1, fidelity=0.9, cpu_seconds=1.05, added=[[0, 2], [0, 3]]),
+        graph("other", 0, 2, size=1, fidelity=0.6, cpu_seconds=1.05),
+        graph("other", 0, 3, cpu_seconds=1.05),
+    ]
+    theirs[0] |= {"added_likelihood": 0.5, "noise": noise(True, 1.0, 1, 1, [1.0])}
+    folder = write_run(tmp_path / "run", [*ours, *theirs])
+    table = versus_table(read_results(folder))
+    assert table is not None
+    found = {row.head[1]: row.cells[0] for row in table.rows}
+    assert found["validity"] == "won by .33 (1.00 : .67)"
+    assert found["size"] == "lost by .50 (1.50 : 1.00)"
+    assert found["fidelity"] == "won by .05 (.80 : .75)"
+    assert found["minimality"] == "tied (1.00 : 1.00)"
+    assert found["VaN"] == "tied (1.00 : 1.00)"
+    assert found["ECaN"] == "lost by .50 (.50 : 1.00)"
+    assert found["plausibility"] == "won by .25 (.75 : .50)"
+    assert found["CPU seconds"] == "tied (1.000 : 1.050)"
+    assert found["won / tied / lost"] == "3 / 4 / 2"
+    turned = versus_table(read_results(folder), "other")
+    assert turned is not None
+    assert turned.rows[-1].cells == ("2 / 4 / 3",)
+    assert versus_table(read_results(folder), "nobody") is None
+
+
+def test_the_plausibility_of_edits_weighs_each_edit_alike() -> None:
+    row = {"added": [[0, 1]], "removed": [[1, 2], [2, 3], [3, 4]]}
+    row |= {"added_likelihood": 1.0, "removed_likelihood": 0.0}
+    assert plausibility_of(row) == 1.0
+    assert plausibility_of({**row, "removed_likelihood": 1.0}) == 0.25
+    assert plausibility_of({"added": [], "removed": []}) is None
+
+
+@draws
+def test_a_report_without_our_method_has_no_head_to_head(tmp_path: Path) -> None:
+    folder = write_run(
+        tmp_path / "run", [graph("edgeflip", 0, 1, size=1), graph("b", 0, 1, size=1)]
+    )
+    assert "Head to head" in (write_report(folder) / "report.md").read_text()
+    place = write_report(folder, ours="nobody")
+    assert "Head to head" not in (place / "report.md").read_text()
+    assert not (place / "tables" / "versus.tex").exists()

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from edgeflip.bench.report import write_report
+from edgeflip.bench.report.versus import OURS
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import list_specs, load_spec
 from edgeflip.cli.terminal import DataDir, command, note, print_json, stdout
@@ -90,7 +91,10 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report; report/ in the run by default.")
     ] = None,
+    ours: Annotated[
+        str, typer.Option(help="The column that is compared with each of the others.")
+    ] = OURS,
 ) -> None:
     """Write tables and pictures of a run: Markdown, LaTeX, CSV and one HTML page."""
-    place = write_report(folder, out)
+    place = write_report(folder, out, ours=ours)
     stdout().print(f"Report in {place} (report.md, report.html, tables/, figures/)", soft_wrap=True)

@@ -13,17 +13,24 @@ from edgeflip.bench.report.page import Report, html_page, markdown_page
 from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
 from edgeflip.bench.report.summary import Mean, Summary, summarize
+from edgeflip.bench.report.versus import OURS
 from edgeflip.storage import write_lines
 
 __all__ = ["Mean", "Results", "Summary", "read_results", "summarize", "write_report"]
 
 
-def write_report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+def write_report(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    ours: str = OURS,
+) -> Path:
     """Write the report of a run, complete or not: the same bytes for the same results.
 
     Args:
         folder: Where the run was written.
         out: Where the report goes; none for `report` in the folder of the run.
+        ours: The method that is compared with each of the others; without it there is no such table.
 
     Returns:
         The folder of the report, with `report.md`, `report.html`, `results.csv`, `tables/*.tex` and
@@ -36,7 +43,7 @@ def write_report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | N
     require_matplotlib()
     results = read_results(folder)
     summaries = summarize(results)
-    tables = all_tables(results, summaries)
+    tables = all_tables(results, summaries, ours)
     pictures = figures.all_pictures(results, summaries)
     report = Report(results, tables, pictures)
     place = Path(folder) / "report" if out is None else Path(out)
@@ -48,6 +55,9 @@ def write_report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | N
     for name, text in texts.items():
         write_lines(place / name, text.rstrip("\n").split("\n"))
     _remove_old_pictures(place / "figures", {picture.name for picture in pictures})
+    if not any(table.key == "versus" for table in tables):
+        with suppress(OSError):
+            (place / "tables" / "versus.tex").unlink(missing_ok=True)
     return place
 
 

@@ -25,6 +25,7 @@ from edgeflip.bench.report.tables import (
     mark_best,
     without_empty_columns,
 )
+from edgeflip.bench.report.versus import OURS, versus_table
 
 Summaries = Mapping[tuple[str, str], Summary]
 Lines = tuple[tuple[Metric, ...], ...]
@@ -50,9 +51,11 @@ PROXIMITY = _metric("motif_proximity", "share", 1)
 FACTUAL = Metric("factual_seconds", "seconds", -1, "factual_seconds")
 
 
-def all_tables(results: Results, summaries: Summaries) -> list[Table]:
+def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[Table]:
     """Every table of the report, in the order of the paper, the facts of the run last."""
+    versus = versus_table(results, ours)
     return [
+        *([versus] if versus is not None else []),
         *_method_tables(results, summaries),
         factual_table(results),
         times_table(results, summaries),

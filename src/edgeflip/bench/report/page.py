@@ -23,6 +23,7 @@ _INTRO = (
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Quality", ("quality", "size", "motif", "minimality")),
+    ("Head to head", ("versus",)),
     ("Robustness", ("noise", "van")),
     ("Time", ("factual", "times", "cost")),
     ("By target class", ("classes",)),
@@ -101,9 +102,10 @@ class Report:
         """Titles with their tables and pictures, in the order shown."""
         parts: dict[str, Table | Picture] = {table.key: table for table in self.tables}
         parts.update({picture.name: picture for picture in self.pictures})
-        return [
+        sections = [
             (title, [parts[name] for name in names if name in parts]) for title, names in _SECTIONS
         ]
+        return [(title, found) for title, found in sections if found]
 
 
 def markdown_page(report: Report) -> str:
