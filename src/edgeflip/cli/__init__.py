@@ -160,7 +160,7 @@ def train(
     stdout().print(_training_table(report))
     stdout().print(f"Oracle in {folder}", soft_wrap=True)
     if explainer is not None:
-        stdout().print(f"{explainer.name} in {folder.parent}: {learnt or 'nothing to learn'}")
+        stdout().print(f"{explainer.name} beside it: {_learnt(learnt)}", soft_wrap=True)
 
 
 @command(app)
@@ -489,6 +489,20 @@ def _training_table(report: TrainingReport) -> Table:
         f"{report.cpu_seconds:.1f}",
     )
     return table
+
+
+def _learnt(report: Any) -> str:
+    """What an explainer says of its learning, in a line."""
+    if report is None:
+        return "nothing to learn"
+    figures = {
+        key: value for key, value in asdict(report).items() if isinstance(value, int | float)
+    }
+    texts = (
+        f"{key.replace('_', ' ')} {value if isinstance(value, int) else format(value, '.3g')}"
+        for key, value in figures.items()
+    )
+    return ", ".join(texts) or "done"
 
 
 def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_json: bool) -> None:

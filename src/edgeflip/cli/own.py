@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from torch import nn
 from edgeflip.cli.terminal import DataDir, command, note, stdout
 from edgeflip.datasets import DATA_VARIABLE, DatasetBundle, load_dataset, load_graphs
 from edgeflip.datasets.download import fetch_dataset
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ConfigError, EdgeflipError, unknown_name
 from edgeflip.oracle import ModelOracle
 
 Data = Annotated[
@@ -93,7 +94,13 @@ def own_oracle(
     module = importlib.util.module_from_spec(loader)
     try:
         loader.loader.exec_module(module)
-        model = getattr(module, function)()
+        build = getattr(module, function, None)
+        if not callable(build):
+            defined = [name for name in vars(module) if inspect.isfunction(getattr(module, name))]
+            raise unknown_name(f"function in {place.name}", function, defined)
+        model = build()
+    except EdgeflipError:
+        raise
     except Exception as error:  # whatever a stranger's code raises
         raise ConfigError(
             f"expected {function}() of {place} to build a model, got {type(error).__name__}: {error}; "

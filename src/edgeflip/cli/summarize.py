@@ -208,8 +208,8 @@ def _print(payload: dict[str, Any], out: Path | None) -> None:
     console = stdout()
     title = f"{payload['dataset']}: {payload['from']} to {payload['to']}"
     console.print(
-        f"{title}, {payload['graphs']} {payload['split']} graphs, {payload['found']} counterfactual "
-        f"graphs found, {payload['needed']} of them needed to cover all they cover "
+        f"{title}, {payload['graphs']} graphs of the split '{payload['split']}', {payload['found']} "
+        f"counterfactual graphs found, {payload['needed']} of them needed to cover all they cover "
         f"(within {payload['theta']:g} of nodes and edges)",
         soft_wrap=True,
     )

@@ -56,6 +56,8 @@ def command(app: typer.Typer) -> Callable[[Command], Command]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(0) from None
 
+        # The help keeps the lines of a paragraph that begins with this character as they are.
+        guarded.__doc__ = (function.__doc__ or "").replace("Examples:\n", "\b\n    Examples:\n")
         app.command()(guarded)
         return function
 
