@@ -88,6 +88,11 @@ class Told:
             matrix[u, v] = matrix[v, u] = value
         return matrix.repeat(len(adjacency), 1, 1)
 
+    def probabilities_to_each(self, x, adjacency, targets, *, before_each=None):
+        eye = torch.eye(self.num_classes)
+        given = [None if t is None else eye[t].expand(len(adjacency), -1) for t in targets]
+        return torch.stack([self.probabilities(x, adjacency, classes) for classes in given])
+
 
 def ring_and_tail(**options):
     return make_graph(8, RING | TAIL, **options)

@@ -142,6 +142,26 @@ def test_all_removal_sets_at_once_score_as_one_by_one(symmetric, monkeypatch):
     assert not torch.allclose(together[0], together[1], atol=1e-3)
 
 
+@pytest.mark.parametrize("structural", [True, False])
+def test_several_targets_at_once_are_as_each_by_itself(structural):
+    torch.manual_seed(0)
+    config = PredictorConfig(
+        encoder_layers=2, encoder_width=8, decoder=(8, 4), structural=structural
+    )
+    model = LinkPredictor(3, 4, config).eval()
+    x, stack = torch.rand(6, 3), (torch.rand(5, 6, 6) < 0.4).float()
+    stack = torch.triu(stack, 1) + torch.triu(stack, 1).transpose(1, 2)
+    targets = [2, None, 0]
+    together = model.probabilities_to_each(x, stack, targets)
+    assert together.shape == (3, 5, 6, 6)
+    for found, target in zip(together, targets, strict=True):
+        classes = None if target is None else torch.eye(4)[target].expand(5, -1)
+        assert torch.allclose(found, model.probabilities(x, stack, classes), atol=1e-6)
+    plain = LinkPredictor(3, 0, config).eval()
+    (found,) = plain.probabilities_to_each(x, stack, [None])
+    assert torch.allclose(found, plain.probabilities(x, stack), atol=1e-6)
+
+
 def test_asking_for_probabilities_leaves_the_mode_and_the_batch_norms_alone():
     model = make_predictor().train()
     before = {key: value.clone() for key, value in model.state_dict().items()}

@@ -459,6 +459,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         if allowed.additions.numel() and allowed.max_added:
             check_fill(graph, fill)
         meter = MeteredOracle(self.oracle_, budget)
+        meter.space = space
         clock = StageClock(meter)
         proba, label = self._read_label(graph, clock)
         wanted = self._check_target(target, label, len(proba))

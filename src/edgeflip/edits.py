@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
@@ -152,7 +153,6 @@ class EditSet:
 
 def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = None) -> Data:
     """`EditSet.apply` on a graph that is checked already."""
-    graph = space.graph
     added, removed = space.ids_of(sorted(edits.added)), space.ids_of(sorted(edits.removed))
     if bool(space.is_edge(added).any()):
         edge = space.edges_of(added[space.is_edge(added)])[0]
@@ -162,10 +162,31 @@ def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = Non
     if not bool(space.is_edge(removed).all()):
         edge = space.edges_of(removed[~space.is_edge(removed)])[0]
         raise EditError(f"expected edges to remove that exist, got {edge}; remove it from removed.")
+    return _edited(space, added, removed, fill, space.graph.clone())
+
+
+def toggle_pairs(space: PairSpace, ids: Tensor, *, fill: EdgeFill | None = None) -> Data:
+    """The graph with the edges of some pairs gone and all others of these pairs there.
+
+    For graphs that are only looked at: what edits do not change is the graph's own, not a copy.
+
+    Args:
+        space: The graph.
+        ids: Distinct pair ids.
+        fill: Attributes of added edges.
+    """
+    existing = space.is_edge(ids)
+    added = ids[~existing].sort().values
+    return _edited(space, added, ids[existing], fill, copy.copy(space.graph))
+
+
+def _edited(
+    space: PairSpace, added: Tensor, removed: Tensor, fill: EdgeFill | None, edited: Data
+) -> Data:
+    graph = space.graph
     keep = torch.ones(graph.num_edges, dtype=torch.bool)
     keep[space.columns[space.slots(removed)].flatten()] = False
     u, v = space.ends(added)
-    edited = graph.clone()
     for key, value in graph.to_dict().items():
         if key == "edge_index":
             # Both directions go together, or the GCN norm sees a directed graph.

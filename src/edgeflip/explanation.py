@@ -126,12 +126,29 @@ class Stage:
     Attributes:
         seconds: Wall-clock seconds.
         oracle_calls: Graphs the oracle was asked about.
-        cpu_seconds: CPU seconds of the process, all its threads together.
+        cpu_seconds: CPU seconds of the process, all its threads together: those of the whole search
+            shared out by wall-clock seconds.
     """
 
     seconds: float = 0.0
     oracle_calls: int = 0
     cpu_seconds: float = 0.0
+
+    def __add__(self, other: Stage) -> Stage:
+        """Both together."""
+        return Stage(
+            self.seconds + other.seconds,
+            self.oracle_calls + other.oracle_calls,
+            self.cpu_seconds + other.cpu_seconds,
+        )
+
+    def __sub__(self, other: Stage) -> Stage:
+        """What came since."""
+        return Stage(
+            self.seconds - other.seconds,
+            self.oracle_calls - other.oracle_calls,
+            self.cpu_seconds - other.cpu_seconds,
+        )
 
 
 @dataclass(frozen=True)

@@ -58,15 +58,17 @@ class MeteredOracle:
 
     Attributes:
         calls: Graphs asked about so far; remembered answers are free.
+        space: The graph of the search, when it has one; see `space_of`.
     """
 
     def __init__(self, oracle: Oracle, budget: Budget | None = None) -> None:
         self.oracle = oracle
         self.budget = budget or Budget(oracle_calls=None)
         self.calls = 0
+        self.space: PairSpace | None = None
         self._answers_edits = hasattr(oracle, "predict_edits")
         self._started = time.perf_counter()
-        self._turn = 16
+        self._turn = 64
         self._stores: dict[tuple[int, int], tuple[object, object, AnswerStore]] = {}
 
     @property
@@ -184,6 +186,12 @@ class MeteredOracle:
             f"expected the search to fit {self.budget}, got more candidates; raise the budget.",
             reason=reason,
         )
+
+
+def space_of(oracle: Oracle | MeteredOracle, graph: Data) -> PairSpace:
+    """The node pairs of a graph; those of the search where it is its graph, so that answers are shared."""
+    known = oracle.space if isinstance(oracle, MeteredOracle) else None
+    return known if known is not None and known.graph is graph else PairSpace.of(graph)
 
 
 def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:

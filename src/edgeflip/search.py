@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from edgeflip.choosing import LOOKED_AT, NOISED, Choice, diverse, robustness
 from edgeflip.combinatorics import Level
 from edgeflip.constraints import AllowedEdits, Constraints
-from edgeflip.edits import EdgeFill, EditSet, apply_edits
+from edgeflip.edits import EdgeFill, EditSet, apply_edits, toggle_pairs
 from edgeflip.errors import BudgetExhausted, EdgeflipError
 from edgeflip.explanation import (
     Certificate,
@@ -36,12 +36,18 @@ Proposal: TypeAlias = EditSet | ProposalBlock
 
 
 class StageClock:
-    """Seconds and oracle calls per stage; a stage inside another is not counted twice."""
+    """Seconds and oracle calls per stage; a stage inside another is not counted twice.
+
+    Asking the system for CPU seconds takes long on some machines, longer than many a stage. So that is done
+    twice per search, and stages share the CPU seconds as they share the wall-clock ones.
+    """
 
     def __init__(self, oracle: MeteredOracle) -> None:
         self._oracle = oracle
         self._names: list[str] = []
-        self._totals: dict[str, Stage] = {}
+        self._timed: dict[str, Stage] = {}
+        self._added: dict[str, Stage] = {}
+        self._started, self._cpu_started = time.perf_counter(), time.process_time()
         self._mark = self._now()
 
     @contextmanager
@@ -49,7 +55,7 @@ class StageClock:
         """Count the time and calls of the block for a stage."""
         self._book()
         self._names.append(name)
-        self._totals.setdefault(name, Stage())
+        self._timed.setdefault(name, Stage())
         try:
             yield
         finally:
@@ -60,31 +66,28 @@ class StageClock:
         """Count oracle calls made outside the metered oracle."""
         self.add(name, Stage(oracle_calls=calls))
 
+    def add(self, name: str, more: Stage) -> None:
+        """Count time and calls spent elsewhere, such as a share of what many graphs did together."""
+        self._timed.setdefault(name, Stage())
+        self._added[name] = self._added.get(name, Stage()) + more
+
     def stages(self) -> dict[str, Stage]:
         """Totals so far, in order of first use."""
-        return dict(self._totals)
+        elapsed = time.perf_counter() - self._started
+        load = (time.process_time() - self._cpu_started) / elapsed if elapsed > 0 else 1.0
+        return {
+            name: replace(timed, cpu_seconds=load * timed.seconds) + self._added.get(name, Stage())
+            for name, timed in self._timed.items()
+        }
 
     def _now(self) -> Stage:
-        return Stage(time.perf_counter(), self._oracle.calls, time.process_time())
+        return Stage(time.perf_counter(), self._oracle.calls)
 
     def _book(self) -> None:
         before, self._mark = self._mark, self._now()
         if self._names:
-            spent = Stage(
-                self._mark.seconds - before.seconds,
-                self._mark.oracle_calls - before.oracle_calls,
-                self._mark.cpu_seconds - before.cpu_seconds,
-            )
-            self.add(self._names[-1], spent)
-
-    def add(self, name: str, more: Stage) -> None:
-        """Count time and calls spent elsewhere, such as a share of what many graphs did together."""
-        total = self._totals.get(name, Stage())
-        self._totals[name] = Stage(
-            total.seconds + more.seconds,
-            total.oracle_calls + more.oracle_calls,
-            total.cpu_seconds + more.cpu_seconds,
-        )
+            name = self._names[-1]
+            self._timed[name] = self._timed[name] + (self._mark - before)
 
 
 @dataclass(eq=False)
@@ -493,12 +496,14 @@ class Search:
         if not rows.numel():
             return []
         with problem.clock.stage("verify"):
-            edits = [block.edit_set(row, problem.space) for row in rows.tolist()]
-            graphs = [apply_edits(problem.space, entry, fill=problem.fill) for entry in edits]
+            pairs = [row[row != PAD] for row in flips.toggles[rows]]
+            graphs = [toggle_pairs(problem.space, ids, fill=problem.fill) for ids in pairs]
             proba = checked_proba(problem.oracle.oracle, graphs)
             problem.clock.add_calls("verify", len(graphs))
-            hits = zip(rows.tolist(), edits, proba, problem.flips(proba).tolist(), strict=True)
-            return [(row, entry, probs) for row, entry, probs, hit in hits if hit]
+            hits = zip(rows.tolist(), proba, problem.flips(proba).tolist(), strict=True)
+            return [
+                (row, block.edit_set(row, problem.space), probs) for row, probs, hit in hits if hit
+            ]
 
     def _entries(
         self, policy: Ranking, flips: _Flipped, confirmed: list[_Confirmed]

@@ -45,7 +45,7 @@ def seeded(seed: int) -> Iterator[None]:
     try:
         random.seed(seed)
         np.random.seed(seed % 2**32)
-        torch.manual_seed(seed)
+        _seed_torch(seed)
         yield
     finally:
         random.setstate(python_state)
@@ -53,3 +53,11 @@ def seeded(seed: int) -> Iterator[None]:
         torch.random.set_rng_state(torch_state)
         if cuda_states:
             torch.cuda.set_rng_state_all(cuda_states)
+
+
+def _seed_torch(seed: int) -> None:
+    """As `torch.manual_seed`, which on machines without an accelerator takes far longer than its work."""
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -14,6 +15,12 @@ T = TypeVar("T")
 
 STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 """Give a settings dataclass `__pydantic_config__ = STRICT`, so that a misspelt key is an error."""
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Working out how to check a dataclass takes longer than checking it."""
+    return TypeAdapter(kind)
 
 
 def read_settings(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
@@ -28,7 +35,8 @@ def read_settings(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
         ConfigError: Naming the key, what is wrong with it and which keys are allowed.
     """
     try:
-        return TypeAdapter(kind).validate_python(dict(values))
+        made: T = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
+        return made
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the table"

@@ -15,8 +15,9 @@ from edgeflip.factual.coalitions import as_bits, as_masks
 from edgeflip.factual.growth import grow
 from edgeflip.graphs import PairSpace
 from edgeflip.masking import masked_proba
-from edgeflip.metering import MeteredOracle
+from edgeflip.metering import MeteredOracle, space_of
 from edgeflip.oracle import Oracle
+from edgeflip.proposals import PAD
 from edgeflip.settings import STRICT
 
 
@@ -61,7 +62,7 @@ class Occlusion:
             BudgetExhausted: If the budget of a `MeteredOracle` runs out.
         """
         check_label(oracle, label)
-        space = PairSpace.of(graph)
+        space = space_of(oracle, graph)
         by_edges = grow(space, edge_importance(oracle, space, label), self.max_nodes)
         if not self.nodes_too or not space.edge_ids.numel():
             return by_edges
@@ -74,10 +75,12 @@ class Occlusion:
 def edge_importance(oracle: Oracle, space: PairSpace, label: int) -> Tensor:
     """How far the label's log-odds fall when an edge goes, in the order of `space.edge_ids` [m]."""
     meter = oracle if isinstance(oracle, MeteredOracle) else MeteredOracle(oracle)
-    whole = log_odds(meter.predict_proba([space.graph]), label)
     if not space.edge_ids.numel():
         return torch.empty(0, dtype=torch.double)
-    return whole - log_odds(meter.predict_edits(space, space.edge_ids[:, None]), label)
+    # The graph as it is comes first: a candidate without edits.
+    rows = torch.cat([torch.tensor([PAD]), space.edge_ids])
+    odds = log_odds(meter.predict_edits(space, rows[:, None]), label)
+    return odds[0] - odds[1:]
 
 
 def node_importance(oracle: Oracle, space: PairSpace, label: int) -> Tensor:

@@ -11,11 +11,11 @@ import copy
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from torch_geometric.data import Data
 
 from edgeflip.base import CounterfactualExplainer
@@ -245,15 +245,16 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         """Rings around the paper's space, each opened only when it may be worth it."""
         settings = self.config.widening
         problem.message = "no edit set within reach of the search changes the prediction as asked"
-        beam = Beam(problem, settings, self._likelihoods(problem))
+        # Rating all pairs takes as long as ring 0, which is often enough.
+        beam = cache(lambda: Beam(problem, settings, self._likelihoods(problem)))
         near = min(self.config.iterations, settings.near)
         edits = min(self.config.remove.max + self.config.add.max, settings.near_edits)
         largest = min(problem.allowed.max_edits, settings.max_edits)
         rings: tuple[Callable[[], Generator[ProposalBlock, Outcome | None, Any]], ...] = (
-            lambda: self._candidates(problem, removable, best, near, edits),
+            lambda: self._ring_of_likely(problem, removable, best, near, edits),
             lambda: self._ring_of_less_likely(problem, dropped, best, near, min(2, edits)),
-            lambda: beam.grow(self._enough(problem, best)),
-            lambda: combined(beam.singles, settings, largest),
+            lambda: beam().grow(self._enough(problem, best)),
+            lambda: combined(beam().singles, settings, largest),
         )
         for number, ring in enumerate(rings):
             problem.ring = number
@@ -263,6 +264,17 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                 is_best = best.score() >= highest
                 problem.ended_by = "best_possible" if is_best else "good_enough"
                 return
+
+    def _ring_of_likely(
+        self, problem: Problem, removable: Tensor, best: BestSoFar, most: int, most_edits: int
+    ) -> Searching:
+        """Ring 0, the paper's space; single removals first, which need no link predictor."""
+        single = removable[:, None]
+        if len(single) and self.config.remove.max:
+            yield ProposalBlock(single)
+        enough = (1 - self.config.widening.sure) * self._highest_score(problem, 1)
+        if best.score() < enough:
+            yield from self._candidates(problem, removable, best, most, most_edits)
 
     def _ring_of_less_likely(
         self, problem: Problem, dropped: Tensor, best: BestSoFar, most: int, most_edits: int
@@ -341,7 +353,10 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _deconstruct(self, problem: Problem, dropped: Tensor) -> Tensor:
         """Line 5: the factual subgraph of G_DeN; its edges are those that may go."""
         space = problem.space
-        quiet = apply_edits(space, EditSet(removed=space.edges_of(dropped)), fill=problem.fill)
+        quiet = space.graph
+        if dropped.numel():
+            removed = EditSet(removed=space.edges_of(dropped))
+            quiet = apply_edits(space, removed, fill=problem.fill)
         explainer = self._factual_explainer()
         seed = problem.rng.getrandbits(31)
         factual = explainer.explain(problem.oracle, quiet, problem.label, seed=seed)
@@ -378,39 +393,34 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         known: list[int | None] = [c for c in classes if float(self.classes_[c]) > 0]
         return known or [None]
 
-    def _reconstruct(self, problem: Problem, sets: Tensor, target: int | None) -> Tensor:
+    def _reconstruct(self, problem: Problem, sets: Tensor) -> list[Tensor]:
         """Lines 9 to 13: for every removal set, the missing edges with a probability above tau.
 
         Returns:
-            Pair ids, most likely first, padded with -1 [sets, candidates].
+            For every target pair ids, most likely first, padded with -1 [sets, candidates].
         """
-        space = problem.space
-        stack = _plain_adjacency(space).repeat(len(sets), 1, 1)
-        places, values = edited_cells(space, sets)
-        stack.view(-1)[places] = values
-        classes = None
-        if target is not None:
-            one_hot = functional.one_hot(torch.tensor(target), self.predictor_.num_classes)
-            classes = one_hot.float().expand(len(sets), -1)
+        space, targets = problem.space, self._targets(problem)
         choices = problem.allowed.additions
         if self.config.may_undo:
             choices = torch.cat([choices, sets[sets != PAD].unique()])
-        additions = torch.full((len(sets), 1), PAD)
-        if self.config.add.max and choices.numel():
-            x = node_features(space.graph)
-            probabilities = self.predictor_.probabilities(
-                x, stack, classes, before_each=problem.oracle.check
-            )
-            u, v = space.ends(choices)
-            missing = stack[:, u, v] == 0
-            likely = probabilities[:, u, v]
-            likely = likely.masked_fill(~missing | (likely <= self.config.threshold), -1.0)
-            most = min(self.config.max_candidates, choices.numel())
-            score, place = likely.topk(most, dim=1)
-            additions = choices[place].masked_fill(score < 0, PAD)
-        key = "additions" if target is None else f"additions_to_{target}"
-        problem.notes[key] = int((additions[0] >= 0).sum())
-        return additions
+        if not (len(sets) and self.config.add.max and choices.numel()):
+            return [torch.full((len(sets), 1), PAD) for _ in targets]
+        stack = _plain_adjacency(space).repeat(len(sets), 1, 1)
+        places, values = edited_cells(space, sets)
+        stack.view(-1)[places] = values
+        rated = self.predictor_.probabilities_to_each(
+            node_features(space.graph), stack, targets, before_each=problem.oracle.check
+        )
+        u, v = space.ends(choices)
+        likely = rated[:, :, u, v]
+        unfit = (stack[:, u, v] != 0) | (likely <= self.config.threshold)
+        most = min(self.config.max_candidates, choices.numel())
+        score, place = likely.masked_fill(unfit, -1.0).topk(most, dim=2)
+        additions = choices[place].masked_fill(score < 0, PAD)
+        for target, found in zip(targets, additions, strict=True):
+            key = "additions" if target is None else f"additions_to_{target}"
+            problem.notes[key] = int((found[0] >= 0).sum())
+        return list(additions)
 
     def _candidates(
         self, problem: Problem, removable: Tensor, best: BestSoFar, most: int, most_edits: int
@@ -424,11 +434,11 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         largest = min(config.remove.max, allowed.max_removed, allowed.max_edits)
         sets = removal_sets(removable, largest, config.max_removal_sets, problem.rng)
 
-        def score(sets: Tensor, target: int | None) -> Tensor:
+        def score(sets: Tensor) -> list[Tensor]:
             with problem.clock.stage("reconstruct"):
-                return self._reconstruct(problem, sets, target)
+                return self._reconstruct(problem, sets)
 
-        space = PaperSpace(problem, config, sets, self._targets(problem), score)
+        space = PaperSpace(problem, config, sets, score)
         left, block = most, _FIRST_BLOCK
         levels = space.levels(most_edits)
         for level in levels:

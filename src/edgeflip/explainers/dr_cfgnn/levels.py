@@ -15,8 +15,8 @@ from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, sha
 from edgeflip.proposals import PAD
 from edgeflip.search import Problem
 
-Score: TypeAlias = Callable[[Tensor, int | None], Tensor]
-"""Likely additions for removal sets and a target, lines 9 to 13 [sets, candidates]."""
+Score: TypeAlias = Callable[[Tensor], list[Tensor]]
+"""Likely additions for removal sets, lines 9 to 13: for every target [sets, candidates]."""
 
 BLOCK = 2048
 """Candidates drawn at once."""
@@ -69,8 +69,7 @@ class PaperSpace:
         problem: The graph to explain.
         config: Sizes and their order.
         sets: Removal sets, smallest first [sets, R].
-        targets: Classes to condition on.
-        score: Scores removal sets for a target.
+        score: Scores removal sets for every target.
     """
 
     def __init__(
@@ -78,13 +77,12 @@ class PaperSpace:
         problem: Problem,
         config: DRCFGNNConfig,
         sets: Tensor,
-        targets: list[int | None],
         score: Score,
     ) -> None:
         self._problem, self._config, self._sets = problem, config, sets
-        self._targets, self._score = targets, score
+        self._score = score
         self._lengths = (sets >= 0).sum(dim=1)
-        self._scored: dict[tuple[int | None, int], Tensor] = {}
+        self._scored: dict[int, list[Tensor]] = {}
 
     def levels(self, most_edits: int) -> Iterator[Level]:
         """One level of everything in the order drawn, or a level per number of edits."""
@@ -95,15 +93,14 @@ class PaperSpace:
             yield Level(size, partial(self._of_size, size), self._problem)
 
     def _everything(self) -> list[list[Shape]]:
-        pools = [Pools(self._sets, self._score(self._sets, target)) for target in self._targets]
-        return [self._shapes(pool) for pool in pools]
+        return [self._shapes(Pools(self._sets, scored)) for scored in self._score(self._sets)]
 
     def _of_size(self, size: int) -> list[list[Shape]]:
         """Candidates of so many edits; removal sets of that size leave no room for additions."""
         few = self._sets[self._lengths <= size]
+        by_target = zip(*(self._of_length(length) for length in range(size)), strict=True)
         found = []
-        for target in self._targets:
-            parts = [self._of_length(target, length) for length in range(size)]
+        for parts in by_target:
             width = max((part.size(1) for part in parts), default=1)
             padded = [functional.pad(p, (0, width - p.size(1)), value=PAD) for p in parts]
             missing = len(few) - sum(map(len, parts))
@@ -111,14 +108,11 @@ class PaperSpace:
             found.append(self._shapes(Pools(few, additions), size))
         return found
 
-    def _of_length(self, target: int | None, length: int) -> Tensor:
-        """Likely additions for the removal sets of a size, scored once."""
-        key = (target, length)
-        if key not in self._scored:
-            sets = self._sets[self._lengths == length]
-            nothing = torch.empty(0, 1, dtype=torch.long)
-            self._scored[key] = self._score(sets, target) if len(sets) else nothing
-        return self._scored[key]
+    def _of_length(self, length: int) -> list[Tensor]:
+        """Likely additions for the removal sets of a size, for every target, scored once."""
+        if length not in self._scored:
+            self._scored[length] = self._score(self._sets[self._lengths == length])
+        return self._scored[length]
 
     def _shapes(self, pools: Pools, size: int | None = None) -> list[Shape]:
         """What can be drawn from pools within the constraints, of one size or of any."""

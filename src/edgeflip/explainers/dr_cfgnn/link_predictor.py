@@ -7,7 +7,8 @@ embedding g_phi turns a one-hot class into a vector that joins every node's embe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -139,8 +140,7 @@ class LinkPredictor(nn.Module):
         hidden = low + high
         if self.pairs is not None and pair is not None:
             hidden = hidden + self.pairs(pair)
-        logits: Tensor = self.rest(hidden.relu())
-        return logits.squeeze(-1)
+        return self._logits(hidden)
 
     def forward(
         self, x: Tensor, adjacency: Tensor, mask: Tensor, classes: Tensor | None, pairs: Tensor
@@ -180,24 +180,92 @@ class LinkPredictor(nn.Module):
         Returns:
             Symmetric probabilities; an ordered decoder is asked for u < v only, as published.
         """
+        count = adjacency.size(0)
+        result = torch.zeros(count, adjacency.size(1), adjacency.size(1))
+        for part, embeddings, pair in self._encoded(x, adjacency, before_each):
+            chosen = None if classes is None else classes[part]
+            result[part] = self._all_pairs(embeddings, pair, chosen)
+        return result
+
+    @torch.no_grad()
+    def probabilities_to_each(
+        self,
+        x: Tensor,
+        adjacency: Tensor,
+        targets: Sequence[int | None],
+        *,
+        before_each: Callable[[], None] = lambda: None,
+    ) -> Tensor:
+        """The same for several targets, which share the encoder's work [targets, b, n, n].
+
+        Args:
+            x: Node features of the graph [n, F].
+            adjacency: Variants of its edges, 0/1 without self-loops [b, n, n].
+            targets: Classes to condition on, None for none.
+            before_each: Called before each part of a large stack; what it raises ends the work.
+        """
+        classes = torch.zeros(len(targets), self.num_classes)
+        for place, target in enumerate(targets):
+            if target is not None:
+                classes[place, target] = 1.0
+        result = torch.zeros(len(targets), *adjacency.shape)
+        for part, embeddings, pair in self._encoded(x, adjacency, before_each, len(targets)):
+            count = embeddings.size(0)
+            spread = embeddings.repeat(len(targets), 1, 1)
+            shared = None if pair is None else pair.repeat(len(targets), 1)
+            given = classes.repeat_interleave(count, dim=0) if self.num_classes else None
+            found = self._all_pairs(spread, shared, given)
+            result[:, part] = found.view(len(targets), *adjacency[part].shape)
+        return result
+
+    def _encoded(
+        self, x: Tensor, adjacency: Tensor, before_each: Callable[[], None], decoded: int = 1
+    ) -> Iterator[tuple[slice, Tensor, Tensor | None]]:
+        """Variants of a graph in parts: which, their embeddings, and the pairs' first-layer rows.
+
+        Each part is small enough to be decoded for so many classes at once.
+        """
         count, nodes, _ = adjacency.shape
         u, v = torch.triu_indices(nodes, nodes, offset=1)
+        step = max(1, _PAIR_CELLS // (nodes * nodes * max(self.config.decoder) * decoded))
+        with in_evaluation(self):
+            for start in range(0, count, step):
+                before_each()
+                part = slice(start, min(count, start + step))
+                mask = torch.ones(part.stop - start, nodes, dtype=torch.bool)
+                embeddings, features = self.encode(x, adjacency[part], mask)
+                pair = None
+                if features is not None and self.pairs is not None:
+                    pair = self.pairs(features[:, u, v].flatten(0, 1))
+                yield part, embeddings, pair
+
+    def _all_pairs(self, embeddings: Tensor, pair: Tensor | None, classes: Tensor | None) -> Tensor:
+        """Symmetric probabilities of all pairs [b, n, n]; an ordered decoder is asked for u < v."""
+        count, nodes, _ = embeddings.shape
+        u, v = torch.triu_indices(nodes, nodes, offset=1)
+        low, high = self.ends(embeddings, classes)
+        hidden = low[:, u].flatten(0, 1) + high[:, v].flatten(0, 1)
+        chances = self._logits(hidden if pair is None else hidden + pair).sigmoid()
         result = torch.zeros(count, nodes, nodes)
-        step = max(1, _PAIR_CELLS // (nodes * nodes * max(self.config.decoder)))
-        was_training = self.training
-        self.eval()
-        for start in range(0, count, step):
-            before_each()
-            part = adjacency[start : start + step]
-            mask = torch.ones(part.size(0), nodes, dtype=torch.bool)
-            chosen = None if classes is None else classes[start : start + step]
-            embeddings, features = self.encode(x, part, mask)
-            low, high = self.ends(embeddings, chosen)
-            pair = None if features is None else features[:, u, v].flatten(0, 1)
-            logits = self.decode(low[:, u].flatten(0, 1), high[:, v].flatten(0, 1), pair)
-            result[start : start + step, u, v] = logits.sigmoid().view(part.size(0), -1)
-        self.train(was_training)
-        return result + result.transpose(1, 2)
+        result[:, u, v] = result[:, v, u] = chances.view(count, -1)
+        return result
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        logits: Tensor = self.rest(hidden.relu())
+        return logits.squeeze(-1)
+
+
+@contextmanager
+def in_evaluation(model: nn.Module) -> Iterator[None]:
+    """The model in evaluation mode; a walk through all its parts is made only where it is not."""
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if was_training:
+            model.train()
 
 
 # Values of one hidden layer over all pairs at once; larger stacks are worked off in parts.

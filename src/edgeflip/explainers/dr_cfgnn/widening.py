@@ -44,6 +44,8 @@ class WideningConfig:
     Attributes:
         worth: A wider ring is opened unless the best score so far comes within this share of the
             highest there could be.
+        sure: Ring 0 ends with its single removals when one of them comes within this share of the
+            highest score there could be.
         near_edits: Edits of ring 0, the paper's space, at most; the paper's own limits hold too.
         near: Candidates of ring 0, and of ring 1, at most.
         lower: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
@@ -59,6 +61,7 @@ class WideningConfig:
     __pydantic_config__ = STRICT
 
     worth: float = 0.1
+    sure: float = 0.02
     near_edits: int = 3
     near: int = 3000
     lower: float = 0.25
@@ -70,10 +73,11 @@ class WideningConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        if not (0 <= self.worth < 1 and 0 <= self.lower <= 1 and self.prior >= 0):
+        shares = (self.worth, self.sure)
+        if not (0 <= min(shares) <= max(shares) < 1 and 0 <= self.lower <= 1 and self.prior >= 0):
             raise ConfigError(
-                "expected worth in 0..1, lower in 0..1 and prior of 0 or more, got "
-                f"{self.worth}, {self.lower} and {self.prior}."
+                "expected worth and sure in 0..1, lower in 0..1 and prior of 0 or more, got "
+                f"{self.worth}, {self.sure}, {self.lower} and {self.prior}."
             )
         counts = (self.near_edits, self.near, self.width, self.max_edits)
         if min(counts) < 1 or min(self.patience, self.promising) < 0:
