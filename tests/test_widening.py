@@ -113,6 +113,19 @@ def test_a_good_answer_nearby_ends_the_search():
     assert answer.trace.proposals < 40
 
 
+def test_a_sure_single_removal_needs_no_link_predictor():
+    graph = graphs()[0]
+    factual = explainer(Edges(graph, 1)).explain(graph).factual
+    oracle = Edges(graph, 1, where=set(factual.edges))
+    quick = explainer(oracle).explain(graph)
+    thorough = explainer(oracle, widening=WideningConfig(sure=0.0, worth=0.0)).explain(graph)
+    assert quick.best.size == thorough.best.size == 1
+    assert quick.best.ring == 0
+    assert "reconstruct" not in quick.trace.stages
+    oracle.needed = 2
+    assert "reconstruct" in explainer(oracle).explain(graph).trace.stages
+
+
 def test_worth_nothing_goes_through_all_rings():
     graph = graphs()[0]
     oracle = example_oracle()

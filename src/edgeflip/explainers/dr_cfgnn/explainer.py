@@ -268,12 +268,15 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _ring_of_likely(
         self, problem: Problem, removable: Tensor, best: BestSoFar, most: int, most_edits: int
     ) -> Searching:
-        """Ring 0, the paper's space; single removals first, which need no link predictor."""
-        single = removable[:, None]
-        if len(single) and self.config.remove.max:
-            yield ProposalBlock(single)
+        """Ring 0, the paper's space; single removals first, which need no link predictor.
+
+        They end it only where one class is wanted: others might be reached by additions alone.
+        """
+        if len(removable) and self.config.remove.max:
+            yield ProposalBlock(removable[:, None])
+        one_class = problem.target is not None or problem.oracle.num_classes == 2
         enough = (1 - self.config.widening.sure) * self._highest_score(problem, 1)
-        if best.score() < enough:
+        if not (one_class and best.score() >= enough):
             yield from self._candidates(problem, removable, best, most, most_edits)
 
     def _ring_of_less_likely(

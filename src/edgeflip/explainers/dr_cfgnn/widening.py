@@ -44,8 +44,8 @@ class WideningConfig:
     Attributes:
         worth: A wider ring is opened unless the best score so far comes within this share of the
             highest there could be.
-        sure: Ring 0 ends with its single removals when one of them comes within this share of the
-            highest score there could be.
+        sure: Where one class is wanted, ring 0 ends with its single removals when one of them comes
+            within this share of the highest score there could be.
         near_edits: Edits of ring 0, the paper's space, at most; the paper's own limits hold too.
         near: Candidates of ring 0, and of ring 1, at most.
         lower: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
