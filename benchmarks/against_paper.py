@@ -36,7 +36,7 @@ def main() -> None:
                 texts.append(f"{write_number(ours, 'number')} ({write_number(paper, 'number')})")
                 if ours is None or paper is None:
                     continue
-                if metric == "validity" and abs(ours - paper) > FAR:
+                if metric == "validity" and round(abs(ours - paper), 6) > FAR:
                     reasons.append("validity")
                 if metric == "size" and max(ours / paper, paper / ours) > FACTOR:
                     reasons.append("size")

@@ -556,6 +556,17 @@ def test_a_method_that_explains_many_at_once_gives_the_answers_it_gives_for_each
             assert row[key] == alone[key]
 
 
+def test_what_goes_wrong_with_the_noise_is_part_of_the_rows(tmp_path, models, monkeypatch):
+    def broken(*arguments, **settings):
+        raise ValueError("boom")
+
+    monkeypatch.setattr(cell_module, "add_noise", broken)
+    spec = BenchSpec(**{**vars(TINY), "noise": True})
+    run_bench(spec, tmp_path, models=models)
+    rows = rows_of(tmp_path)
+    assert all(row["found"] and "while rating, ValueError: boom" in row["error"] for row in rows)
+
+
 def test_one_bad_graph_does_not_take_others_with_it(tmp_path, models, monkeypatch):
     methods = (MethodSpec("cf2"),)
     spec = BenchSpec(**{**vars(TINY), "methods": methods})

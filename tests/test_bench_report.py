@@ -621,3 +621,20 @@ def test_a_report_without_our_method_has_no_head_to_head(tmp_path: Path) -> None
     place = write_report(folder, ours="nobody")
     assert "Head to head" not in (place / "report.md").read_text()
     assert not (place / "tables" / "versus.tex").exists()
+
+
+def test_errors_and_graphs_not_asked_about_decide_nothing(tmp_path: Path) -> None:
+    ours = [graph("edgeflip", 0, n, size=1 if n < 4 else None, cpu_seconds=0.05) for n in range(5)]
+    failed = [
+        {**graph("failed", 0, n, cpu_seconds=None), "status": "error", "error": "no fit"}
+        for n in range(5)
+    ]
+    begun = [graph("begun", 0, 0, size=1, fidelity=0.4951, cpu_seconds=0.05)]
+    ours[0] |= {"fidelity": 0.4949}
+    table = versus_table(read_results(write_run(tmp_path / "run", [*ours, *failed, *begun])))
+    assert table is not None
+    found = {row.head[1]: dict(zip(table.methods, row.cells, strict=True)) for row in table.rows}
+    assert found["CPU seconds"]["failed"] == "–"
+    assert found["validity"]["failed"] == "won by .80 (.80 : .00)"
+    assert found["validity"]["begun"] == "tied (1.00 : 1.00)"
+    assert found["fidelity"]["begun"] == "lost by .01 (.49 : .50)"

@@ -281,3 +281,14 @@ def test_ctrl_c_while_training_ends_with_130_and_no_traceback(tmp_path):
     assert process.returncode == 130
     assert b"Traceback" not in err
     assert b"interrupted" in err
+
+
+def test_learning_is_told_in_words():
+    from edgeflip.cli import _learnt
+    from edgeflip.explainers.rsgg_ce import GanReport
+
+    assert _learnt(None) == "nothing to learn"
+    told = _learnt((GanReport(3, 0.125, 0.25), GanReport(4, 0.5, 0.5)))
+    assert told.count(";") == 1
+    assert "3" in told
+    assert "0.125" in told

@@ -68,7 +68,7 @@ class MeteredOracle:
         self.space: PairSpace | None = None
         self._answers_edits = hasattr(oracle, "predict_edits")
         self._started = time.perf_counter()
-        self._turn = 64
+        self._turn = 64 if getattr(oracle, "is_small", False) else 16
         self._stores: dict[tuple[int, int], tuple[object, object, AnswerStore]] = {}
 
     @property

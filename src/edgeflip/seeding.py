@@ -57,7 +57,8 @@ def seeded(seed: int) -> Iterator[None]:
 
 def _seed_torch(seed: int) -> None:
     """As `torch.manual_seed`, which on machines without an accelerator takes far longer than its work."""
-    if torch.accelerator.is_available():
-        torch.manual_seed(seed)
-    else:
+    accelerator = getattr(torch, "accelerator", None)  # from torch 2.6 on
+    if accelerator is not None and not accelerator.is_available():
         torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)

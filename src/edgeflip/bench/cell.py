@@ -122,13 +122,22 @@ class Cell:
                     row |= part(answer, graph)
                 except Exception as error:
                     row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
-        self._under_noise(answered)
-        self._by_target(answered)
+        for more in (self._under_noise, self._by_target):
+            try:
+                more(answered)
+            except Exception as error:
+                for row, _, _ in answered:
+                    row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
         return rows
 
     def failed_row(self, place: int, reason: str) -> Row:
         """The row of a graph that a method never got to, such as after a failed fit."""
-        return {**self._empty_row(place), "error": reason, "wall_seconds": 0.0, "cpu_seconds": 0.0}
+        return {
+            **self._empty_row(place),
+            "error": reason,
+            "wall_seconds": None,
+            "cpu_seconds": None,
+        }
 
     def _empty_row(self, place: int) -> Row:
         return {
@@ -230,7 +239,7 @@ class Cell:
                 row |= {"error": f"under noise, {_reason(attempt.answer)}"}
             row |= {"noise": {**outcome, **counts}}
 
-    @cached_property
+    @property
     def _oracle(self) -> TimedOracle:
         return TimedOracle(self.ground.oracle, self.ground.clock)
 

@@ -137,7 +137,7 @@ class _Part:
                 raise unknown_name("method of the spec", label, labels)
         return cls(
             datasets=tuple(name for name in spec.datasets if name in chosen),
-            labels=tuple(label for label in labels if methods is None or label in methods),
+            labels=tuple(label for label in labels if not methods or label in methods),
         )
 
 

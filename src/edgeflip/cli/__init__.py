@@ -154,7 +154,8 @@ def train(
         fitted = fitted_explainer(explainer, bundle, load_oracle(folder), folder.parent, seed=seed)
         learnt = getattr(fitted, "report_", None)
     if as_json:
-        extra = {} if learnt is None else {"explainer": asdict(learnt)}
+        reports = [asdict(part) for part in _parts(learnt)]
+        extra = {"explainer": reports[0] if len(reports) == 1 else reports} if reports else {}
         print_json({**report.to_dict(), "folder": str(folder), **extra})
         return
     stdout().print(_training_table(report))
@@ -495,14 +496,24 @@ def _learnt(report: Any) -> str:
     """What an explainer says of its learning, in a line."""
     if report is None:
         return "nothing to learn"
-    figures = {
+    return "; ".join(map(_figures, _parts(report))) or "done"
+
+
+def _parts(report: Any) -> tuple[Any, ...]:
+    """The reports of all parts of an explainer; most have one, some one per class."""
+    if report is None:
+        return ()
+    return tuple(report) if isinstance(report, list | tuple) else (report,)
+
+
+def _figures(report: Any) -> str:
+    numbers = {
         key: value for key, value in asdict(report).items() if isinstance(value, int | float)
     }
-    texts = (
+    return ", ".join(
         f"{key.replace('_', ' ')} {value if isinstance(value, int) else format(value, '.3g')}"
-        for key, value in figures.items()
+        for key, value in numbers.items()
     )
-    return ", ".join(texts) or "done"
 
 
 def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_json: bool) -> None:

@@ -32,7 +32,8 @@ class Contest:
         style: How its numbers are written.
         better: 1 if higher is better, -1 if lower is.
         value: The measure of a row, None where it has none.
-        paired: Whether only graphs count that have a value from both; otherwise each method's own.
+        paired: Whether only graphs count that have a value from both; otherwise all that both were
+            asked about, which in a finished run is all.
         ratio: Whether the difference is a factor.
     """
 
@@ -49,9 +50,8 @@ class Contest:
             {key: value for key, row in rows.items() if (value := self.value(row)) is not None}
             for rows in (mine, other)
         ]
-        if self.paired:
-            shared = sides[0].keys() & sides[1].keys()
-            sides = [{key: side[key] for key in sorted(shared)} for side in sides]
+        both = (sides[0].keys() & sides[1].keys()) if self.paired else (mine.keys() & other.keys())
+        sides = [{key: side[key] for key in sorted(side.keys() & both)} for side in sides]
         if not all(sides):
             return None
         return fmean(sides[0].values()), fmean(sides[1].values())
@@ -61,8 +61,7 @@ class Contest:
         if self.ratio:
             gap = 0.0 if abs(mine - other) <= _SAME_TIME * max(mine, other) else other - mine
         else:
-            shown = [float(write_number(value, self.style)) for value in (mine, other)]
-            gap = self.better * (shown[0] - shown[1])
+            gap = self.better * self._gap(mine, other)
         return "tied" if gap == 0 else "won" if gap > 0 else "lost"
 
     def by(self, mine: float, other: float) -> str:
@@ -70,7 +69,12 @@ class Contest:
         if self.ratio:
             low, high = sorted((mine, other))
             return f"{high / low:.1f} ×" if low > 0 else NOTHING
-        return write_number(abs(mine - other), self.style)
+        return write_number(abs(self._gap(mine, other)), self.style)
+
+    def _gap(self, mine: float, other: float) -> float:
+        """The difference of what is written."""
+        shown = [float(write_number(value, self.style)) for value in (mine, other)]
+        return shown[0] - shown[1]
 
 
 def _of_found(name: str) -> Callable[[Row], float | None]:
@@ -79,6 +83,11 @@ def _of_found(name: str) -> Callable[[Row], float | None]:
 
 def _found(row: Row) -> float:
     return float(bool(row.get("found")))
+
+
+def _seconds(row: Row) -> float | None:
+    """An error is quick, but no merit."""
+    return row.get("cpu_seconds") if row.get("status") != "error" else None
 
 
 def _kept(row: Row) -> float | None:
@@ -112,9 +121,7 @@ CONTESTS = (
     Contest("VaN", "share", 1, _kept),
     Contest("ECaN", "share", 1, _overlap),
     Contest("plausibility", "share", 1, plausibility),
-    Contest(
-        "CPU seconds", "seconds", -1, lambda row: row.get("cpu_seconds"), paired=False, ratio=True
-    ),
+    Contest("CPU seconds", "seconds", -1, _seconds, paired=False, ratio=True),
 )
 
 
@@ -151,6 +158,8 @@ def versus_table(results: Results, ours: str = OURS) -> Table | None:
         if any(verdicts.values()):
             head = (results.title(dataset), "won / tied / lost")
             rows.append(TableRow(head, counted, dataset))
+    if not rows:
+        return None
     return Table(
         key="versus",
         title=f"{paper.label(ours)} against each method",

@@ -275,7 +275,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         if len(removable) and self.config.remove.max:
             yield ProposalBlock(removable[:, None])
         one_class = problem.target is not None or problem.oracle.num_classes == 2
-        enough = (1 - self.config.widening.sure) * self._highest_score(problem, 1)
+        sure = min(self.config.widening.sure, self.config.widening.worth)
+        enough = (1 - sure) * self._highest_score(problem, 1)
         if not (one_class and best.score() >= enough):
             yield from self._candidates(problem, removable, best, most, most_edits)
 
@@ -411,19 +412,30 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         stack = _plain_adjacency(space).repeat(len(sets), 1, 1)
         places, values = edited_cells(space, sets)
         stack.view(-1)[places] = values
+        # Targets share the encoder's work, but not the memory of large stacks.
+        together = len(targets) if len(targets) * stack.numel() <= _STACK_CELLS else 1
+        found: list[Tensor] = []
+        for start in range(0, len(targets), together):
+            part = targets[start : start + together]
+            found += self._likely(problem, stack, part, choices)
+        for target, additions in zip(targets, found, strict=True):
+            key = "additions" if target is None else f"additions_to_{target}"
+            problem.notes[key] = int((additions[0] >= 0).sum())
+        return found
+
+    def _likely(
+        self, problem: Problem, stack: Tensor, targets: list[int | None], choices: Tensor
+    ) -> list[Tensor]:
+        """For every target the likely ones of some pairs, in each of the graphs of a stack."""
         rated = self.predictor_.probabilities_to_each(
-            node_features(space.graph), stack, targets, before_each=problem.oracle.check
+            node_features(problem.graph), stack, targets, before_each=problem.oracle.check
         )
-        u, v = space.ends(choices)
+        u, v = problem.space.ends(choices)
         likely = rated[:, :, u, v]
         unfit = (stack[:, u, v] != 0) | (likely <= self.config.threshold)
         most = min(self.config.max_candidates, choices.numel())
         score, place = likely.masked_fill(unfit, -1.0).topk(most, dim=2)
-        additions = choices[place].masked_fill(score < 0, PAD)
-        for target, found in zip(targets, additions, strict=True):
-            key = "additions" if target is None else f"additions_to_{target}"
-            problem.notes[key] = int((found[0] >= 0).sum())
-        return list(additions)
+        return list(choices[place].masked_fill(score < 0, PAD))
 
     def _candidates(
         self, problem: Problem, removable: Tensor, best: BestSoFar, most: int, most_edits: int
