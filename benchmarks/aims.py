@@ -18,7 +18,7 @@ from edgeflip.bench.report import Results, Summary, read_results, summarize
 from edgeflip.bench.report.published import LABELS, VARIANTS, label, published
 from edgeflip.bench.report.results import Row
 from edgeflip.bench.report.tables import write_number
-from edgeflip.bench.report.versus import CONTESTS, OURS
+from edgeflip.bench.report.versus import CONTESTS, OURS, rows_of
 
 BA = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
 TEXT = ("graph_twitter", "graph_sst5")
@@ -67,14 +67,7 @@ class Dataset:
             for method in results.methods
             if summaries[name, method].graphs
         }
-        self.rows = {
-            method: {
-                (row["seed"], row["graph"]): row
-                for row in results.graphs
-                if row["dataset"] == name and row["method"] == method
-            }
-            for method in self.summaries
-        }
+        self.rows = {method: rows_of(results, name, method) for method in self.summaries}
         self.rivals = [m for m in self.summaries if not m.startswith(OURS)]
         self.papers = [m for m in self.rivals if m.startswith("dr-cfgnn")]
 

@@ -15,8 +15,7 @@ from torch_geometric.explain import Explainer, ExplainerAlgorithm, GNNExplainer,
 from edgeflip.errors import ConfigError, EdgeflipError, NotApplicableError
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual.growth import grow
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import MeteredOracle
+from edgeflip.metering import MeteredOracle, space_of
 from edgeflip.oracle import ModelOracle, Oracle, one_line
 from edgeflip.seeding import seeded
 from edgeflip.settings import STRICT
@@ -80,7 +79,7 @@ class FromPyG:
             NotApplicableError: If there is no model that PyG can look into.
             BudgetExhausted: If the budget of a `MeteredOracle` runs out.
         """
-        space = PairSpace.of(graph)
+        space = space_of(oracle, graph)
         meter = oracle if isinstance(oracle, MeteredOracle) else None
         inner = meter.oracle if meter is not None else oracle
         if not isinstance(inner, ModelOracle) or not isinstance(inner.model, nn.Module):

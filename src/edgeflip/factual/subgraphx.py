@@ -21,6 +21,7 @@ from edgeflip.factual.occlusion import edge_importance
 from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joiners
 from edgeflip.graphs import PairSpace
 from edgeflip.masking import MaskedOracle, Masking
+from edgeflip.metering import space_of
 from edgeflip.oracle import Oracle
 from edgeflip.seeding import check_seed
 from edgeflip.settings import STRICT
@@ -109,7 +110,7 @@ class SubgraphX:
         """
         check_label(oracle, label)
         check_seed(seed)
-        space = PairSpace.of(graph)
+        space = space_of(oracle, graph)
         topology = Topology.of(space)
         joiners = draw_joiners(
             max(self.samples, self.tree_samples or 0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
@@ -132,12 +132,12 @@ def versus_table(results: Results, ours: str = OURS) -> Table | None:
     others = [method for method in results.methods if method != ours]
     rows = []
     for dataset in results.datasets:
-        mine = _rows(results.graphs, dataset, ours)
+        mine = rows_of(results, dataset, ours)
         verdicts: dict[str, list[Verdict]] = {method: [] for method in others}
         for contest in CONTESTS:
             cells = []
             for method in others:
-                pair = contest.values(mine, _rows(results.graphs, dataset, method))
+                pair = contest.values(mine, rows_of(results, dataset, method))
                 if pair is None:
                     cells.append(NOTHING)
                     continue
@@ -173,9 +173,10 @@ def versus_table(results: Results, ours: str = OURS) -> Table | None:
     )
 
 
-def _rows(rows: Iterable[Row], dataset: str, method: str) -> dict[Key, Row]:
+def rows_of(results: Results, dataset: str, method: str) -> dict[Key, Row]:
+    """The rows of a column on a dataset, by seed and graph."""
     return {
         (int(row.get("seed") or 0), int(row["graph"])): row
-        for row in rows
+        for row in results.graphs
         if row["dataset"] == dataset and row["method"] == method
     }
