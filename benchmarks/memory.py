@@ -3,8 +3,8 @@
     python benchmarks/memory.py                        # Graph-SST5, 50 test graphs
     python benchmarks/memory.py --dataset graph_twitter --graphs 20
 
-One process, one thread; the peak is that of the process so far. Features of words are read from the cache when
-they are there, see `benchmarks/encode.py`.
+One process, one thread; the peak is that of the process so far. Features of words are read from the
+cache when they are there, see `benchmarks/encode.py`.
 """
 
 from __future__ import annotations

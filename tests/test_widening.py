@@ -183,6 +183,46 @@ def test_the_beam_takes_all_edges_of_a_node_at_once():
     assert frozenset(answer.best.edits.removed) == wanted
 
 
+def test_a_beam_without_hope_ends_early():
+    graph = graphs()[0]
+
+    class Slow(Edges):
+        """Every edit brings the same small step towards another class."""
+
+        def _answer(self, edges):
+            log_odds = 10 - 0.2 * len(edges ^ self.before)
+            return torch.tensor([log_odds, 0.0]).softmax(dim=0)
+
+    def calls(hope):
+        made = explainer(Slow(graph, 1), widening=WideningConfig(hope=hope, promising=0))
+        answer = made.explain(graph)
+        assert not answer.found
+        return answer.trace.oracle_calls
+
+    assert calls(1.5) < calls(50.0) / 2
+
+
+def test_states_grow_by_edits_that_help_beside_another():
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+    missing = [p for p in itertools.combinations(range(graph.num_nodes), 2) if p not in edges]
+    wanted = set(missing[:3])
+
+    class Together(Edges):
+        """The third edit helps only beside the first."""
+
+        def _answer(self, now):
+            new = wanted & now
+            log_odds = 4 - 3 * (missing[0] in new) - 2 * (len(new) >= 2 and missing[0] in new)
+            log_odds = log_odds - 2 * (len(new) == 3)
+            return torch.tensor([float(log_odds), 0.0]).softmax(dim=0)
+
+    made = explainer(
+        Together(graph, 1), widening=WideningConfig(width=2, moves=3, promising=0, prior=0.0)
+    )
+    assert set(made.explain(graph).best.edits.added) <= wanted
+
+
 def test_large_answers_lose_their_needless_edits():
     graph = graphs()[0]
     where = frozenset(itertools.combinations(range(6), 2))
@@ -204,7 +244,17 @@ def test_combinations_are_pairs_and_triples_of_the_best():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"worth": 1.0}, {"prior": -1.0}, {"width": 0}, {"patience": -1}, {"lower": 2.0}]
+    "wrong",
+    [
+        {"worth": 1.0},
+        {"prior": -1.0},
+        {"width": 0},
+        {"patience": -1},
+        {"lower": 2.0},
+        {"moves": 0},
+        {"hope": 0.0},
+        {"hope": math.nan},
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ConfigError, match="expected"):
@@ -370,7 +420,8 @@ def test_an_end_short_of_the_best_is_not_called_the_best():
                 return torch.tensor([0.0, 1.0])
             return torch.tensor([0.08, 0.92] if edges - now else [0.99, 0.01])
 
-    answer = explainer(Hint(graph, 1), max_nodes=9).explain(graph)
+    # With certify=0 not every single edit is tried at once.
+    answer = explainer(Hint(graph, 1), max_nodes=9, certify=0).explain(graph)
     assert answer.trace.stopped_by == "good_enough"
     keen = explainer(Hint(graph, 1), max_nodes=9, widening=WideningConfig(worth=0.0)).explain(graph)
     assert keen.trace.stopped_by == "best_possible"

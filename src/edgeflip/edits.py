@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal, TypeAlias
@@ -162,40 +162,54 @@ def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = Non
     if not bool(space.is_edge(removed).all()):
         edge = space.edges_of(removed[~space.is_edge(removed)])[0]
         raise EditError(f"expected edges to remove that exist, got {edge}; remove it from removed.")
-    return _edited(space, added, removed, fill, space.graph.clone())
+    return _edited(space, added, removed, fill, space.graph.clone(), edge_attributes(space.graph))
 
 
-def toggle_pairs(space: PairSpace, ids: Tensor, *, fill: EdgeFill | None = None) -> Data:
-    """The graph with the edges of some pairs gone and all others of these pairs there.
+def toggle_pairs(
+    space: PairSpace, rows: Sequence[Tensor], *, fill: EdgeFill | None = None
+) -> list[Data]:
+    """The graph once for each row of pairs, with their edges gone and all others of them there.
 
     For graphs that are only looked at: what edits do not change is the graph's own, not a copy.
 
     Args:
         space: The graph.
-        ids: Distinct pair ids.
+        rows: Distinct pair ids, for each wanted graph.
         fill: Attributes of added edges.
     """
-    existing = space.is_edge(ids)
-    added = ids[~existing].sort().values
-    return _edited(space, added, ids[existing], fill, copy.copy(space.graph))
+    names = edge_attributes(space.graph)
+    edited = []
+    for ids in rows:
+        existing = space.is_edge(ids)
+        added = ids[~existing].sort().values
+        edited.append(_edited(space, added, ids[existing], fill, copy.copy(space.graph), names))
+    return edited
 
 
 def _edited(
-    space: PairSpace, added: Tensor, removed: Tensor, fill: EdgeFill | None, edited: Data
+    space: PairSpace,
+    added: Tensor,
+    removed: Tensor,
+    fill: EdgeFill | None,
+    edited: Data,
+    names: Sequence[str],
 ) -> Data:
-    graph = space.graph
-    keep = torch.ones(graph.num_edges, dtype=torch.bool)
-    keep[space.columns[space.slots(removed)].flatten()] = False
-    u, v = space.ends(added)
-    for key, value in graph.to_dict().items():
-        if key == "edge_index":
-            # Both directions go together, or the GCN norm sees a directed graph.
-            new = torch.stack([torch.stack([u, v], 1).flatten(), torch.stack([v, u], 1).flatten()])
-            kept = value[:, keep.to(value.device)]
-            edited[key] = torch.cat([kept, new.to(value)], dim=1)
-        elif isinstance(value, Tensor) and _is_edge_level(graph, key):
-            rows = fill_rows(space, added, key, fill).repeat_interleave(2, dim=0)
-            edited[key] = torch.cat([value[keep.to(value.device)], rows])
+    """Edges and the named edge attributes of a copy of the graph, as edits leave them."""
+    edges = space.graph.edge_index
+    keep = torch.ones(edges.size(1), dtype=torch.bool)
+    if removed.numel():
+        keep[space.columns[space.slots(removed)].flatten()] = False
+    keep = keep.to(edges.device)
+    kept = edges[:, keep]
+    if added.numel():
+        # Both directions go together, or the GCN norm sees a directed graph.
+        ends = space.ends(added)
+        both = torch.stack([ends, ends.flip(0)], dim=2).flatten(1)
+        kept = torch.cat([kept, both.to(kept)], dim=1)
+    edited.edge_index = kept
+    for name in names:
+        rows = fill_rows(space, added, name, fill).repeat_interleave(2, dim=0)
+        edited[name] = torch.cat([space.graph[name][keep], rows])
     return edited
 
 

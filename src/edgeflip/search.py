@@ -497,7 +497,7 @@ class Search:
             return []
         with problem.clock.stage("verify"):
             pairs = [row[row != PAD] for row in flips.toggles[rows]]
-            graphs = [toggle_pairs(problem.space, ids, fill=problem.fill) for ids in pairs]
+            graphs = toggle_pairs(problem.space, pairs, fill=problem.fill)
             proba = checked_proba(problem.oracle.oracle, graphs)
             problem.clock.add_calls("verify", len(graphs))
             hits = zip(rows.tolist(), proba, problem.flips(proba).tolist(), strict=True)

@@ -35,7 +35,7 @@ from edgeflip.explainers.dr_cfgnn.link_training import (
     pad_graphs,
 )
 from edgeflip.explainers.dr_cfgnn.sampling import removal_sets
-from edgeflip.explainers.dr_cfgnn.widening import Beam, Enough, Searching, combined
+from edgeflip.explainers.dr_cfgnn.widening import Beam, Enough, Searching, ask, combined
 from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import FactualExplainer, make_factual
 from edgeflip.graphs import Edge, PairSpace
@@ -251,34 +251,58 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         edits = min(self.config.remove.max + self.config.add.max, settings.near_edits)
         largest = min(problem.allowed.max_edits, settings.max_edits)
         rings: tuple[Callable[[], Generator[ProposalBlock, Outcome | None, Any]], ...] = (
-            lambda: self._ring_of_likely(problem, removable, best, near, edits),
+            lambda: self._candidates(problem, removable, best, near, edits),
             lambda: self._ring_of_less_likely(problem, dropped, best, near, min(2, edits)),
             lambda: beam().grow(self._enough(problem, best)),
             lambda: combined(beam().singles, settings, largest),
         )
+        if (yield from self._small_sets(problem, removable, best)):
+            return
         for number, ring in enumerate(rings):
             problem.ring = number
             yield from best.watched(ring())
-            highest = self._highest_score(problem, 1)
-            if best.score() >= (1 - settings.worth) * highest:
-                is_best = best.score() >= highest
-                problem.ended_by = "best_possible" if is_best else "good_enough"
+            if self._is_near_best(problem, best, settings.worth, 1):
                 return
 
-    def _ring_of_likely(
-        self, problem: Problem, removable: Tensor, best: BestSoFar, most: int, most_edits: int
-    ) -> Searching:
-        """Ring 0, the paper's space; single removals first, which need no link predictor.
+    def _small_sets(
+        self, problem: Problem, removable: Tensor, best: BestSoFar
+    ) -> Generator[ProposalBlock, Outcome | None, bool]:
+        """What needs no link predictor: single edits, and pairs of the factual subgraph's edges.
 
-        They end it only where one class is wanted: others might be reached by additions alone.
+        Returns:
+            Whether sets that were not tried can hardly score higher.
         """
-        if len(removable) and self.config.remove.max:
-            yield ProposalBlock(removable[:, None])
-        one_class = problem.target is not None or problem.oracle.num_classes == 2
-        sure = min(self.config.widening.sure, self.config.widening.worth)
-        enough = (1 - sure) * self._highest_score(problem, 1)
-        if not (one_class and best.score() >= enough):
-            yield from self._candidates(problem, removable, best, most, most_edits)
+        config, allowed, nothing = self.config, problem.allowed, _nothing()
+        worth = config.widening.worth
+        sure = min(config.widening.sure, worth)
+        most_removed = min(config.remove.max, allowed.max_removed, allowed.max_edits)
+        own = removable if most_removed else nothing
+        singles = torch.cat(
+            [
+                allowed.removals if allowed.max_removed else nothing,
+                allowed.additions if allowed.max_added else nothing,
+            ]
+        )
+        steps = (
+            (0, own[:, None], sure, 1),
+            (2, singles[:, None] if len(singles) <= config.certify else singles[:0, None], sure, 2),
+            (0, torch.combinations(own, 2) if most_removed >= 2 else own[:0, None], worth, 2),
+        )
+        for ring, rows, share, least in steps:
+            problem.ring = ring
+            if len(rows):
+                yield from best.watched(ask(rows))
+                if self._is_near_best(problem, best, share, least):
+                    return True
+        return False
+
+    def _is_near_best(self, problem: Problem, best: BestSoFar, share: float, least: int) -> bool:
+        """Whether sets of so many edits or more score higher by less than a share; noted if so."""
+        score, highest = best.score(), self._highest_score(problem, least)
+        if score < (1 - share) * highest:
+            return False
+        problem.ended_by = "best_possible" if score >= highest else "good_enough"
+        return True
 
     def _ring_of_less_likely(
         self, problem: Problem, dropped: Tensor, best: BestSoFar, most: int, most_edits: int

@@ -51,6 +51,9 @@ class WideningConfig:
         lower: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
         width: States of the beam, ring 2.
         max_edits: Edits of its largest states.
+        moves: Single edits by which states of two edits or more grow: those that do most beside another.
+        hope: The beam ends when the way left to a flip is so many times longer than its longest stride
+            so far, taken at every level left.
         patience: Levels of the beam after the one with the first flip.
         prior: Weight of an edit's log-likelihood beside the log-odds of the classes, when states are
             compared.
@@ -67,6 +70,8 @@ class WideningConfig:
     lower: float = 0.25
     width: int = 12
     max_edits: int = 15
+    moves: int = 256
+    hope: float = 1.5
     patience: int = 1
     prior: float = 0.005
     promising: int = 48
@@ -79,11 +84,11 @@ class WideningConfig:
                 "expected worth and sure in 0..1, lower in 0..1 and prior of 0 or more, got "
                 f"{self.worth}, {self.sure}, {self.lower} and {self.prior}."
             )
-        counts = (self.near_edits, self.near, self.width, self.max_edits)
-        if min(counts) < 1 or min(self.patience, self.promising) < 0:
+        counts = (self.near_edits, self.near, self.width, self.max_edits, self.moves)
+        if min(counts) < 1 or min(self.patience, self.promising) < 0 or not self.hope > 0:
             raise ConfigError(
-                "expected near_edits, near, width and max_edits of at least 1, patience and promising of "
-                f"at least 0, got {self}."
+                "expected near_edits, near, width, max_edits and moves of at least 1, patience and "
+                f"promising of at least 0 and hope above 0, got {self}."
             )
 
 
@@ -120,6 +125,9 @@ class Beam:
         self._later: dict[int, list[Tensor]] = {}
         self._at_node = _incidence(problem, removals)
         self._largest = min(settings.max_edits, allowed.max_edits)
+        unedited = torch.empty(1, 0, dtype=torch.long)
+        self._nearest = float(self._promise(unedited, problem.proba[None]).min())
+        self._stride = 0.0
 
     def grow(self, enough: Enough) -> Searching:
         """Level by level, until it is enough.
@@ -138,8 +146,15 @@ class Beam:
             promise = self._promise(rows, proba)
             if size == 1:
                 self._note_singles(rows, promise)
+            elif size == 2:
+                self._keep_moves(rows, promise)
             states = rows[self._chosen(promise, self._width(size))]
             self._leap(states, size)
+            if self._is_hopeless(size, promise):
+                # Steps lead nowhere; a leap may still, and there are few.
+                for ahead in sorted(self._later):
+                    yield from ask(torch.cat(self._later.pop(ahead)))
+                return
 
     def _width(self, size: int) -> int:
         """Large states are many calls each; the later ones are fewer."""
@@ -176,6 +191,23 @@ class Beam:
         self._moves = self.singles[:_MOST_MOVES].sort().values
         if self._largest >= 2:
             self._later.setdefault(2, []).append(self._rewirings())
+
+    def _keep_moves(self, rows: Tensor, promise: Tensor) -> None:
+        """Go on with the edits that do most beside another, not only alone."""
+        if self._moves.numel() <= self._settings.moves:
+            return
+        best = promise.min(dim=1).values.argsort(stable=True)
+        edits = rows[best].flatten()
+        first = edits[first_occurrences(edits)]
+        self._moves = first[: self._settings.moves].sort().values
+
+    def _is_hopeless(self, size: int, promise: Tensor) -> bool:
+        """Whether the longest stride so far, taken at every level left, would not reach a flip."""
+        nearest = float(promise.min())
+        self._stride = max(self._stride, self._nearest - nearest)
+        self._nearest = min(self._nearest, nearest)
+        reach = self._settings.hope * self._stride * (self._largest - size)
+        return size >= 2 and self._nearest > reach
 
     def _chosen(self, promise: Tensor, width: int) -> Tensor:
         """Places of the states to go on with, a share for every wanted class."""

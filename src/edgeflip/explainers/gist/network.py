@@ -119,7 +119,7 @@ def symmetric(samples: Tensor) -> Tensor:
 
 def adjacency_spectrum(adjacency: Tensor) -> Tensor:
     """The eigenvalues of largest magnitude, largest first; zeros where there are fewer [b, 5]."""
-    values = torch.linalg.eigvalsh(adjacency)
+    values = _eigenvalues(adjacency)
     order = values.abs().argsort(dim=1, descending=True, stable=True)[:, :EIGENVALUES]
     chosen = values.gather(1, order)
     return torch.nn.functional.pad(chosen, (0, EIGENVALUES - chosen.size(1)))
@@ -130,5 +130,14 @@ def laplacian_spectrum(adjacency: Tensor) -> Tensor:
     laplacian = torch.diag_embed(adjacency.sum(dim=2)) - adjacency
     # A little on the diagonal keeps equal eigenvalues, and so their gradients, apart.
     apart = 1e-6 * torch.arange(adjacency.size(1), dtype=adjacency.dtype)
-    values: Tensor = torch.linalg.eigvalsh(laplacian + torch.diag(apart))
-    return values
+    return _eigenvalues(laplacian + torch.diag(apart))
+
+
+def _eigenvalues(matrices: Tensor) -> Tensor:
+    """Eigenvalues of symmetric matrices, ascending [b, n].
+
+    In double precision: with single, LAPACK gives up on some sparse graphs, whose matrices have many
+    eigenvalues of zero.
+    """
+    values: Tensor = torch.linalg.eigvalsh(matrices.double())
+    return values.to(matrices.dtype)
