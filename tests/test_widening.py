@@ -202,6 +202,86 @@ def test_a_beam_without_hope_ends_early():
     assert calls(1.5) < calls(50.0) / 2
 
 
+def test_a_pair_is_not_called_the_best_before_all_single_edits_were_tried():
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+    far = next(pair for pair in itertools.combinations(range(9), 2) if pair not in edges)
+
+    class Pairs(Edges):
+        """Two removals do, and so does one addition."""
+
+        def _answer(self, now):
+            flips = len(edges - now) >= 2 or far in now
+            return torch.tensor([0.0, 1.0] if flips else [0.99, 0.01])
+
+    for certify in (0, 3, 2000):
+        made = DRCFGNN(
+            dataclasses.replace(CONFIG, remove=SizeConfig(max=2), max_nodes=9, certify=certify),
+            ranking="sparse",
+        )
+        answer = made.fit(graphs()[1:], Pairs(graph, 1)).explain(graph)
+        assert set(answer.best.edits.added) == {far}
+        assert answer.trace.stopped_by == "best_possible"
+
+
+def test_many_factual_edges_are_not_tried_in_all_pairs():
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+
+    class Counts(Edges):
+        def _answer(self, now):
+            if len(edges - now) == 2 and not now - edges:
+                asked.add(now)
+            return torch.tensor([0.9, 0.1])
+
+    for near, every_pair in ((5, False), (3000, True)):
+        asked: set[frozenset[tuple[int, int]]] = set()
+        reach = WideningConfig(near=near, promising=0, width=1, max_edits=2)
+        settings = {"remove": SizeConfig(max=2), "max_nodes": 9, "certify": 0, "widening": reach}
+        explainer(Counts(graph, 1), **settings).explain(graph)
+        assert (len(asked) == math.comb(len(edges), 2)) is every_pair
+
+
+def test_one_edit_at_most_is_searched_and_not_crashed_on():
+    graph = graphs()[0]
+    made = explainer(
+        Edges(graph, 3),
+        remove=SizeConfig(max=1),
+        add=SizeConfig(max=0),
+        widening=WideningConfig(max_edits=1),
+    )
+    answer = made.explain(graph)
+    assert not answer.found
+    assert answer.trace.status == "exhausted"
+
+
+def test_a_ranking_that_is_undefined_for_large_sets_does_not_end_the_search():
+    graph = graphs()[0]
+
+    def rank(fidelity, size):
+        return fidelity * torch.sqrt(5.0 - size)
+
+    made = DRCFGNN(dataclasses.replace(CONFIG, certify=0), ranking=rank)
+    answer = made.fit(graphs()[1:], Edges(graph, 2)).explain(graph)
+    assert answer.found
+    assert answer.best.ring is not None
+
+
+@pytest.mark.parametrize("needed", [4, 5])
+def test_an_oracle_that_tells_nothing_on_the_way_is_searched_on(needed):
+    graph = graphs()[0]
+
+    class Plateau(Edges):
+        def _answer(self, now):
+            return torch.tensor([0.0, 1.0] if len(now ^ self.before) >= self.needed else [1.0, 0.0])
+
+    answer = explainer(Plateau(graph, needed)).explain(
+        graph, constraints=Constraints(max_removed=0)
+    )
+    assert answer.found
+    assert answer.best.size == needed
+
+
 def test_states_grow_by_edits_that_help_beside_another():
     graph = graphs()[0]
     edges = edge_pairs(graph)

@@ -283,10 +283,14 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                 allowed.additions if allowed.max_added else nothing,
             ]
         )
+        # A rule may leave flips of a large block unasked; then nothing is known about all single edits.
+        known = len(singles) <= config.certify and not problem.constraints.rules
+        most = min(config.iterations, config.widening.near)
+        few = most_removed >= 2 and math.comb(len(own), 2) <= most
         steps = (
             (0, own[:, None], sure, 1),
-            (2, singles[:, None] if len(singles) <= config.certify else singles[:0, None], sure, 2),
-            (0, torch.combinations(own, 2) if most_removed >= 2 else own[:0, None], worth, 2),
+            (2, singles[:, None] if known else singles[:0, None], sure, 2),
+            (0, torch.combinations(own, 2) if few else own[:0, None], worth, 2 if known else 1),
         )
         for ring, rows, share, least in steps:
             problem.ring = ring
@@ -299,7 +303,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _is_near_best(self, problem: Problem, best: BestSoFar, share: float, least: int) -> bool:
         """Whether sets of so many edits or more score higher by less than a share; noted if so."""
         score, highest = best.score(), self._highest_score(problem, least)
-        if score < (1 - share) * highest:
+        if not (best.found and score >= (1 - share) * highest):
             return False
         problem.ended_by = "best_possible" if score >= highest else "good_enough"
         return True
@@ -498,6 +502,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         config = self.config
         if not config.stop_early or config.order == "drawn" or problem.wide:
             return math.inf
+        if least > config.largest:
+            return -math.inf
         sizes = torch.arange(least, config.largest + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
         return round(highest_score(self.ranking, fidelity, sizes), SCORE_DECIMALS)

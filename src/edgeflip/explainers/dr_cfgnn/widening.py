@@ -44,8 +44,8 @@ class WideningConfig:
     Attributes:
         worth: A wider ring is opened unless the best score so far comes within this share of the
             highest there could be.
-        sure: Where one class is wanted, ring 0 ends with its single removals when one of them comes
-            within this share of the highest score there could be.
+        sure: The search ends before the link predictor is asked when single edits come within this
+            share of the highest score that is left.
         near_edits: Edits of ring 0, the paper's space, at most; the paper's own limits hold too.
         near: Candidates of ring 0, and of ring 1, at most.
         lower: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
@@ -207,7 +207,8 @@ class Beam:
         self._stride = max(self._stride, self._nearest - nearest)
         self._nearest = min(self._nearest, nearest)
         reach = self._settings.hope * self._stride * (self._largest - size)
-        return size >= 2 and self._nearest > reach
+        # Without any stride the oracle tells nothing about the way.
+        return size >= 2 and self._stride > 0 and self._nearest > reach
 
     def _chosen(self, promise: Tensor, width: int) -> Tensor:
         """Places of the states to go on with, a share for every wanted class."""
