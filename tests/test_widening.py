@@ -183,6 +183,24 @@ def test_the_beam_takes_all_edges_of_a_node_at_once():
     assert frozenset(answer.best.edits.removed) == wanted
 
 
+def test_full_nodes_get_three_edits_in_the_papers_space(monkeypatch):
+    seen = []
+    drawn = DRCFGNN._candidates
+
+    def noted(self, problem, removable, best, most, most_edits):
+        seen.append(most_edits)
+        return drawn(self, problem, removable, best, most, most_edits)
+
+    monkeypatch.setattr(DRCFGNN, "_candidates", noted)
+    graph = graphs()[0]
+    two = {"remove": SizeConfig(max=2), "add": SizeConfig(max=2)}
+    made = explainer(Edges(graph, 9), widening=WideningConfig(near_edits=1, max_edits=3), **two)
+    for room, edits in (({}, 1), (dict.fromkeys(range(6), 0), 3)):
+        seen.clear()
+        made.explain(graph, constraints=Constraints(room=room))
+        assert seen[0] == edits
+
+
 def test_a_beam_without_hope_ends_early():
     graph = graphs()[0]
 

@@ -49,6 +49,9 @@ from edgeflip.threads import one_thread
 # Few candidates first, since most flips are found early.
 _FIRST_BLOCK = 128
 
+# Edits of ring 0 at least, where nodes have only so much room.
+_NEAR_EDITS_IF_FULL = 3
+
 # Cells of adjacency matrices made at once.
 _STACK_CELLS = 20_000_000
 
@@ -248,7 +251,11 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         # Rating all pairs takes as long as ring 0, which is often enough.
         beam = cache(lambda: Beam(problem, settings, self._likelihoods(problem)))
         near = min(self.config.iterations, settings.near)
-        edits = min(self.config.remove.max + self.config.add.max, settings.near_edits)
+        near_edits = settings.near_edits
+        if problem.constraints.room:
+            # Nodes that are full change an edge for another: single edits hardly exist.
+            near_edits = max(near_edits, _NEAR_EDITS_IF_FULL)
+        edits = min(self.config.remove.max + self.config.add.max, near_edits)
         largest = min(problem.allowed.max_edits, settings.max_edits)
         rings: tuple[Callable[[], Generator[ProposalBlock, Outcome | None, Any]], ...] = (
             lambda: self._candidates(problem, removable, best, near, edits),

@@ -46,7 +46,8 @@ class WideningConfig:
             highest there could be.
         sure: The search ends before the link predictor is asked when single edits come within this
             share of the highest score that is left.
-        near_edits: Edits of ring 0, the paper's space, at most; the paper's own limits hold too.
+        near_edits: Edits of ring 0, the paper's space, at most; three where nodes have only so much
+            room, as atoms have. The paper's own limits hold too.
         near: Candidates of ring 0, and of ring 1, at most.
         lower: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
         width: States of the beam, ring 2.
