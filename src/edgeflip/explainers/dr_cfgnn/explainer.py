@@ -305,6 +305,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                 yield from best.watched(ask(rows))
                 if self._is_near_best(problem, best, share, least):
                     return True
+            # Where ring 0 will be enough, likely additions come before all others.
+            if best.score() >= (1 - worth) * self._highest_score(problem, 1):
+                break
         return False
 
     def _is_near_best(self, problem: Problem, best: BestSoFar, share: float, least: int) -> bool:
