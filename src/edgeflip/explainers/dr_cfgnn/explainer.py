@@ -79,7 +79,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         >>> oracle = train_oracle(bundle, profile="smoke")
         >>> explainer = DRCFGNN.for_dataset("ba_2motifs", profile="smoke")
         >>> answer = explainer.fit(bundle.train[::20], oracle).explain(bundle.test[0])
-        >>> "reconstruct" in answer.trace.stages
+        >>> "deconstruct" in answer.trace.stages
         True
     """
 
@@ -263,6 +263,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             lambda: beam().grow(self._enough(problem, best)),
             lambda: combined(beam().singles, settings, largest),
         )
+        problem.ring = 0
         if (yield from self._small_sets(problem, removable, best)):
             return
         for number, ring in enumerate(rings):
@@ -274,36 +275,32 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     def _small_sets(
         self, problem: Problem, removable: Tensor, best: BestSoFar
     ) -> Generator[ProposalBlock, Outcome | None, bool]:
-        """What needs no link predictor: single edits, and pairs of the factual subgraph's edges.
+        """What needs no link predictor: single edits in the factual subgraph, and pairs of its edges.
 
         Returns:
             Whether sets that were not tried can hardly score higher.
         """
-        config, allowed, nothing = self.config, problem.allowed, _nothing()
+        config, allowed, space = self.config, problem.allowed, problem.space
         worth = config.widening.worth
         sure = min(config.widening.sure, worth)
         most_removed = min(config.remove.max, allowed.max_removed, allowed.max_edits)
-        own = removable if most_removed else nothing
-        singles = torch.cat(
-            [
-                allowed.removals if allowed.max_removed else nothing,
-                allowed.additions if allowed.max_added else nothing,
-            ]
-        )
-        # A rule may leave flips of a large block unasked; then nothing is known about all single edits.
-        known = len(singles) <= config.certify and not problem.constraints.rules
+        own = removable if most_removed else _nothing()
+        inside = _nothing()
+        if config.add.max and allowed.max_added and problem.factual is not None:
+            nodes = torch.tensor(sorted(problem.factual.nodes), dtype=torch.long)
+            within = torch.isin(space.ends(allowed.additions), nodes).all(dim=0)
+            inside = allowed.additions[within]
         most = min(config.iterations, config.widening.near)
         few = most_removed >= 2 and math.comb(len(own), 2) <= most
         steps = (
-            (0, own[:, None], sure, 1),
-            (2, singles[:, None] if known else singles[:0, None], sure, 2),
-            (0, torch.combinations(own, 2) if few else own[:0, None], worth, 2 if known else 1),
+            (own[:, None], sure),
+            (inside[:most, None], sure),
+            (torch.combinations(own, 2) if few else own[:0, None], worth),
         )
-        for ring, rows, share, least in steps:
-            problem.ring = ring
+        for rows, share in steps:
             if len(rows):
                 yield from best.watched(ask(rows))
-                if self._is_near_best(problem, best, share, least):
+                if self._is_near_best(problem, best, share, 1):
                     return True
             # Where ring 0 will be enough, likely additions come before all others.
             if best.score() >= (1 - worth) * self._highest_score(problem, 1):
