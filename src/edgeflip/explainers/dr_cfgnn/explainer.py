@@ -264,7 +264,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             lambda: combined(beam().singles, settings, largest),
         )
         problem.ring = 0
-        if (yield from self._small_sets(problem, removable, best)):
+        # Of several classes another may be reached by likely additions alone, closer to the motif.
+        one_class = problem.target is not None or problem.oracle.num_classes == 2
+        if one_class and (yield from self._small_sets(problem, removable, best)):
             return
         for number, ring in enumerate(rings):
             problem.ring = number
