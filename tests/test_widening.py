@@ -518,8 +518,7 @@ def test_an_end_short_of_the_best_is_not_called_the_best():
                 return torch.tensor([0.0, 1.0])
             return torch.tensor([0.08, 0.92] if edges - now else [0.99, 0.01])
 
-    # With certify=0 not every single edit is tried at once.
-    answer = explainer(Hint(graph, 1), max_nodes=9, certify=0).explain(graph)
+    answer = explainer(Hint(graph, 1), max_nodes=9).explain(graph)
     assert answer.trace.stopped_by == "good_enough"
     keen = explainer(Hint(graph, 1), max_nodes=9, widening=WideningConfig(worth=0.0)).explain(graph)
     assert keen.trace.stopped_by == "best_possible"

@@ -25,7 +25,7 @@ from edgeflip.explainers.dense import node_features
 from edgeflip.explainers.dr_cfgnn.best import BestSoFar
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.denoise import drop_unlikely
-from edgeflip.explainers.dr_cfgnn.levels import BLOCK, PaperSpace
+from edgeflip.explainers.dr_cfgnn.levels import BLOCK, PaperSpace, sets_without_predictor
 from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
 from edgeflip.explainers.dr_cfgnn.link_training import (
     Knowledge,
@@ -271,7 +271,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         for number, ring in enumerate(rings):
             problem.ring = number
             yield from best.watched(ring())
-            if self._is_near_best(problem, best, settings.worth, 1):
+            if self._is_near_best(problem, best, settings.worth):
                 return
 
     def _small_sets(
@@ -282,36 +282,22 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         Returns:
             Whether sets that were not tried can hardly score higher.
         """
-        config, allowed, space = self.config, problem.allowed, problem.space
-        worth = config.widening.worth
-        sure = min(config.widening.sure, worth)
-        most_removed = min(config.remove.max, allowed.max_removed, allowed.max_edits)
-        own = removable if most_removed else _nothing()
-        inside = _nothing()
-        if config.add.max and allowed.max_added and problem.factual is not None:
-            nodes = torch.tensor(sorted(problem.factual.nodes), dtype=torch.long)
-            within = torch.isin(space.ends(allowed.additions), nodes).all(dim=0)
-            inside = allowed.additions[within]
-        most = min(config.iterations, config.widening.near)
-        few = most_removed >= 2 and math.comb(len(own), 2) <= most
-        steps = (
-            (own[:, None], sure),
-            (inside[:most, None], sure),
-            (torch.combinations(own, 2) if few else own[:0, None], worth),
-        )
-        for rows, share in steps:
-            if len(rows):
-                yield from best.watched(ask(rows))
-                if self._is_near_best(problem, best, share, 1):
-                    return True
+        worth = self.config.widening.worth
+        sure = min(self.config.widening.sure, worth)
+        for rows in sets_without_predictor(problem, self.config, removable):
+            yield from best.watched(ask(rows))
+            # Single edits must nearly be the best; after pairs, what ends a ring is enough.
+            share = sure if rows.size(1) == 1 else worth
+            if self._is_near_best(problem, best, share):
+                return True
             # Where ring 0 will be enough, likely additions come before all others.
             if best.score() >= (1 - worth) * self._highest_score(problem, 1):
                 break
         return False
 
-    def _is_near_best(self, problem: Problem, best: BestSoFar, share: float, least: int) -> bool:
-        """Whether sets of so many edits or more score higher by less than a share; noted if so."""
-        score, highest = best.score(), self._highest_score(problem, least)
+    def _is_near_best(self, problem: Problem, best: BestSoFar, share: float) -> bool:
+        """Whether nothing could score higher by more than a share; noted if so."""
+        score, highest = best.score(), self._highest_score(problem, 1)
         if not (best.found and score >= (1 - share) * highest):
             return False
         problem.ended_by = "best_possible" if score >= highest else "good_enough"
@@ -511,8 +497,6 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         config = self.config
         if not config.stop_early or config.order == "drawn" or problem.wide:
             return math.inf
-        if least > config.largest:
-            return -math.inf
         sizes = torch.arange(least, config.largest + 1)
         fidelity = problem.proba[problem.label].expand(len(sizes))
         return round(highest_score(self.ranking, fidelity, sizes), SCORE_DECIMALS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeAlias
@@ -60,6 +61,32 @@ class Level:
                     streams.remove(stream)
                 else:
                     yield rows
+
+
+def sets_without_predictor(
+    problem: Problem, config: DRCFGNNConfig, removable: Tensor
+) -> Iterator[Tensor]:
+    """What needs no link predictor, step by step, each made when it is reached [rows, edits].
+
+    Single removals, single additions between nodes of the factual subgraph, pairs of removals.
+
+    Args:
+        problem: The graph to explain, its factual subgraph known.
+        config: How many may be removed, added and tried.
+        removable: Edges of the factual subgraph that may go.
+    """
+    allowed = problem.allowed
+    most = min(config.iterations, config.widening.near)
+    most_removed = min(config.remove.max, allowed.max_removed, allowed.max_edits)
+    if most_removed and len(removable):
+        yield removable[:, None]
+    if config.add.max and allowed.max_added and problem.factual is not None:
+        nodes = torch.tensor(sorted(problem.factual.nodes), dtype=torch.long)
+        within = torch.isin(problem.space.ends(allowed.additions), nodes).all(dim=0)
+        if bool(within.any()):
+            yield allowed.additions[within][:most, None]
+    if most_removed >= 2 and 1 <= math.comb(len(removable), 2) <= most:
+        yield torch.combinations(removable, 2)
 
 
 class PaperSpace:
