@@ -162,43 +162,53 @@ def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = Non
     if not bool(space.is_edge(removed).all()):
         edge = space.edges_of(removed[~space.is_edge(removed)])[0]
         raise EditError(f"expected edges to remove that exist, got {edge}; remove it from removed.")
-    return _edited(space, added, removed, fill, space.graph.clone(), edge_attributes(space.graph))
+    keep = torch.ones(space.graph.edge_index.size(1), dtype=torch.bool)
+    keep[space.columns[space.slots(removed)].flatten()] = False
+    return _edited(space, added, keep, fill, space.graph.clone(), edge_attributes(space.graph))
 
 
-def toggle_pairs(
-    space: PairSpace, rows: Sequence[Tensor], *, fill: EdgeFill | None = None
-) -> list[Data]:
+def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None) -> list[Data]:
     """The graph once for each row of pairs, with their edges gone and all others of them there.
 
     For graphs that are only looked at: what edits do not change is the graph's own, not a copy.
 
     Args:
         space: The graph.
-        rows: Distinct pair ids, for each wanted graph.
+        rows: Distinct pair ids for each wanted graph, -1 where there are fewer [graphs, width].
         fill: Attributes of added edges.
     """
     names = edge_attributes(space.graph)
-    edited = []
-    for ids in rows:
-        existing = space.is_edge(ids)
-        added = ids[~existing].sort().values
-        edited.append(_edited(space, added, ids[existing], fill, copy.copy(space.graph), names))
-    return edited
+    slots = space.slots(rows.clamp(min=0)).masked_fill(rows < 0, -1)
+    row, place = (slots >= 0).nonzero(as_tuple=True)
+    keep = torch.ones(len(rows), space.graph.edge_index.size(1), dtype=torch.bool)
+    keep[row[:, None], space.columns[slots[row, place]]] = False
+    added = rows.masked_fill(slots >= 0, -1).sort(dim=1).values
+    counts = (added >= 0).sum(dim=1).tolist()
+    return [
+        _edited(space, ids[len(ids) - count :], kept, fill, copy.copy(space.graph), names)
+        for ids, count, kept in zip(added, counts, keep, strict=True)
+    ]
 
 
 def _edited(
     space: PairSpace,
     added: Tensor,
-    removed: Tensor,
+    keep: Tensor,
     fill: EdgeFill | None,
     edited: Data,
     names: Sequence[str],
 ) -> Data:
-    """Edges and the named edge attributes of a copy of the graph, as edits leave them."""
+    """Edges and the named edge attributes of a copy of the graph, as edits leave them.
+
+    Args:
+        space: The graph.
+        added: Pair ids of edges to add, ascending.
+        keep: Which columns of `edge_index` stay [columns].
+        fill: Attributes of added edges.
+        edited: The copy.
+        names: Edge attributes.
+    """
     edges = space.graph.edge_index
-    keep = torch.ones(edges.size(1), dtype=torch.bool)
-    if removed.numel():
-        keep[space.columns[space.slots(removed)].flatten()] = False
     keep = keep.to(edges.device)
     kept = edges[:, keep]
     if added.numel():

@@ -16,7 +16,7 @@ from torch_geometric.data import Batch, Data
 
 from edgeflip.edits import EdgeFill, EditSet, edge_attributes, fill_rows
 from edgeflip.errors import EditError
-from edgeflip.graphs import PairSpace
+from edgeflip.graphs import Edge, PairSpace
 
 PAD = -1
 """The entry of a row that stands for no edit."""
@@ -86,10 +86,26 @@ class ProposalBlock:
 
     def edit_set(self, row: int, space: PairSpace) -> EditSet:
         """One candidate as an `EditSet`."""
-        ids = self.toggles[row]
-        ids = ids[ids != PAD]
-        existing = space.is_edge(ids)
-        return EditSet(added=space.edges_of(ids[~existing]), removed=space.edges_of(ids[existing]))
+        return ProposalBlock(self.toggles[row : row + 1]).edit_sets(space)[0]
+
+    def edit_sets(self, space: PairSpace) -> list[EditSet]:
+        """All candidates as edit sets."""
+        ids = self.toggles.clamp(min=0)
+        rows = zip(
+            (self.toggles != PAD).tolist(),
+            space.is_edge(ids).tolist(),
+            *space.ends(ids).tolist(),
+            strict=True,
+        )
+        edits = []
+        for row in rows:
+            added: list[Edge] = []
+            removed: list[Edge] = []
+            for used, exists, u, v in zip(*row, strict=True):
+                if used:
+                    (removed if exists else added).append((u, v))
+            edits.append(EditSet(added, removed))
+        return edits
 
 
 def _cancel_repeats(ordered: Tensor) -> Tensor:

@@ -138,6 +138,11 @@ class Problem:
         """The input graph; never change it."""
         return self.space.graph
 
+    @property
+    def aims_at_one_class(self) -> bool:
+        """Whether only one class can be the new one."""
+        return self.target is not None or len(self.proba) == 2
+
     def flips(self, proba: Tensor) -> Tensor:
         """Where probabilities [candidates, C] are a change of class as asked [candidates]."""
         labels = proba.argmax(dim=1)
@@ -308,10 +313,8 @@ class Search:
             BudgetExhausted: When the budget ends here; what was asked is noted.
         """
         reduced: set[int] = set()
-        while True:
+        while any(part.size(1) > 1 for part in self._toggles):
             toggles, _, proba = self._distinct_flips()
-            if not len(toggles):
-                return
             order = best_first(self._scores(policy, toggles, proba), toggles)
             rows = toggles[without_supersets(order, toggles, most=most)]
             sizes = (rows != PAD).sum(dim=1)
@@ -492,18 +495,17 @@ class Search:
 
     def _confirmed(self, flips: _Flipped, rows: Tensor) -> list[_Confirmed]:
         """Those of some flips that flip on the really edited graph too."""
-        problem, block = self.problem, ProposalBlock(flips.toggles)
+        problem = self.problem
         if not rows.numel():
             return []
         with problem.clock.stage("verify"):
-            pairs = [row[row != PAD] for row in flips.toggles[rows]]
-            graphs = toggle_pairs(problem.space, pairs, fill=problem.fill)
+            toggles = flips.toggles[rows]
+            graphs = toggle_pairs(problem.space, toggles, fill=problem.fill)
             proba = checked_proba(problem.oracle.oracle, graphs)
             problem.clock.add_calls("verify", len(graphs))
-            hits = zip(rows.tolist(), proba, problem.flips(proba).tolist(), strict=True)
-            return [
-                (row, block.edit_set(row, problem.space), probs) for row, probs, hit in hits if hit
-            ]
+            edits = ProposalBlock(toggles).edit_sets(problem.space)
+            hits = zip(rows.tolist(), edits, proba, problem.flips(proba).tolist(), strict=True)
+            return [(row, edits, probs) for row, edits, probs, hit in hits if hit]
 
     def _entries(
         self, policy: Ranking, flips: _Flipped, confirmed: list[_Confirmed]

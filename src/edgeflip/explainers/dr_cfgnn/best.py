@@ -24,12 +24,17 @@ class BestSoFar:
         problem: The graph to explain.
         ranking: How flips are scored.
         minimal: Whether flips that contain a smaller one will be left out.
+
+    Attributes:
+        least: All sets of fewer edits than this were tried.
     """
 
     def __init__(self, problem: Problem, ranking: Ranking, *, minimal: bool) -> None:
         self._problem, self._ranking, self._minimal = problem, ranking, minimal
+        self.least = 1
         self._flips: list[Tensor] = []
         self._scores: list[Tensor] = []
+        self._best: float | None = -math.inf
 
     @property
     def found(self) -> bool:
@@ -53,13 +58,17 @@ class BestSoFar:
     def _note(self, rows: Tensor, outcome: Outcome | None) -> None:
         if outcome is not None and bool(outcome.flipped.any()):
             flips, proba = rows[outcome.flipped], outcome.proba[outcome.flipped]
+            self._best = None
             self._flips.append(flips)
             self._scores.append(rate(self._ranking, self._problem.described(flips, proba)))
 
     def score(self) -> float:
         """The best score as it is compared, below all others when there is no flip."""
-        if not self._flips:
-            return -math.inf
+        if self._best is None:
+            self._best = self._highest()
+        return self._best
+
+    def _highest(self) -> float:
         width = max(part.size(1) for part in self._flips)
         parts = [functional.pad(part, (0, width - part.size(1)), value=PAD) for part in self._flips]
         flips, scores = torch.cat(parts), torch.cat(self._scores)

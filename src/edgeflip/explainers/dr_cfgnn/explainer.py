@@ -264,9 +264,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             lambda: combined(beam().singles, settings, largest),
         )
         problem.ring = 0
-        # Of several classes another may be reached by likely additions alone, closer to the motif.
-        one_class = problem.target is not None or problem.oracle.num_classes == 2
-        if one_class and (yield from self._small_sets(problem, removable, best)):
+        if (yield from self._small_sets(problem, removable, best)):
             return
         for number, ring in enumerate(rings):
             problem.ring = number
@@ -292,12 +290,17 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                 return True
             # Where ring 0 will be enough, likely additions come before all others.
             if best.score() >= (1 - worth) * self._highest_score(problem, 1):
-                break
-        return False
+                return False
+        singles = torch.cat([problem.allowed.removals, problem.allowed.additions])
+        if best.found and len(singles) <= self.config.certify:
+            # The certificate of a pair needs them all anyway, and only larger sets are left to beat it.
+            yield from best.watched(ask(singles[:, None]))
+            best.least = 2
+        return self._is_near_best(problem, best, worth)
 
     def _is_near_best(self, problem: Problem, best: BestSoFar, share: float) -> bool:
-        """Whether nothing could score higher by more than a share; noted if so."""
-        score, highest = best.score(), self._highest_score(problem, 1)
+        """Whether nothing left to try could score higher by more than a share; noted if so."""
+        score, highest = best.score(), self._highest_score(problem, best.least)
         if not (best.found and score >= (1 - share) * highest):
             return False
         problem.ended_by = "best_possible" if score >= highest else "good_enough"

@@ -22,6 +22,9 @@ Score: TypeAlias = Callable[[Tensor], list[Tensor]]
 BLOCK = 2048
 """Candidates drawn at once."""
 
+# An edge matters when without it the label's probability falls by this share.
+_HURTS = 0.1
+
 
 class Level:
     """Shapes that are drawn from together.
@@ -68,7 +71,9 @@ def sets_without_predictor(
 ) -> Iterator[Tensor]:
     """What needs no link predictor, step by step, each made when it is reached [rows, edits].
 
-    Single removals, single additions between nodes of the factual subgraph, pairs of removals.
+    Single removals, single additions between nodes of the factual subgraph, pairs of removals. Where any
+    other class will do, only additions at the edge that matters most: elsewhere one may lead to another
+    class too, but says nothing of what made this one.
 
     Args:
         problem: The graph to explain, its factual subgraph known.
@@ -80,13 +85,36 @@ def sets_without_predictor(
     most_removed = min(config.remove.max, allowed.max_removed, allowed.max_edits)
     if most_removed and len(removable):
         yield removable[:, None]
-    if config.add.max and allowed.max_added and problem.factual is not None:
-        nodes = torch.tensor(sorted(problem.factual.nodes), dtype=torch.long)
-        within = torch.isin(problem.space.ends(allowed.additions), nodes).all(dim=0)
-        if bool(within.any()):
-            yield allowed.additions[within][:most, None]
+    centre = None if problem.aims_at_one_class else _most_important(problem, removable)
+    within = _additions_within(problem, centre)[:most]
+    if config.add.max and allowed.max_added and len(within):
+        yield within[:, None]
     if most_removed >= 2 and 1 <= math.comb(len(removable), 2) <= most:
         yield torch.combinations(removable, 2)
+
+
+def _most_important(problem: Problem, removable: Tensor) -> Tensor:
+    """The edge whose loss hurts the label most, none if it hardly does [at most 1]."""
+    if not len(removable):
+        return removable
+    # These were asked about before and cost nothing.
+    proba = problem.oracle.predict_edits(problem.space, removable[:, None], fill=problem.fill)
+    left, place = proba[:, problem.label].min(dim=0)
+    hurts = bool(left <= (1 - _HURTS) * problem.proba[problem.label])
+    return removable[place][None] if hurts else removable[:0]
+
+
+def _additions_within(problem: Problem, centre: Tensor | None) -> Tensor:
+    """Missing edges between nodes of the factual subgraph, all or those at an edge [additions]."""
+    additions = problem.allowed.additions
+    if problem.factual is None:
+        return additions[:0]
+    ends = problem.space.ends(additions)
+    nodes = torch.tensor(problem.factual.nodes, dtype=torch.long)
+    chosen = torch.isin(ends, nodes).all(dim=0)
+    if centre is not None:
+        chosen &= torch.isin(ends, problem.space.ends(centre)).any(dim=0)
+    return additions[chosen]
 
 
 class PaperSpace:
