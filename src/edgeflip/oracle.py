@@ -308,7 +308,7 @@ class ModelOracle:
         The matrices of a batch are the largest thing there is. They are laid out once per graph, and
         the few cells that differ are set before and set back after each call.
         """
-        projected, room = self._prepare(space)
+        projected, room = self._prepare(space, len(toggles))
         model: Any = self.model
         places, values = edited_cells(space, toggles)
         places, values = places.to(self.device), values.to(room)
@@ -319,18 +319,20 @@ class ModelOracle:
         finally:
             cells[places] = 1.0 - values
 
-    def _prepare(self, space: PairSpace) -> tuple[Tensor, Tensor]:
-        """The part of the work that edits do not change, once per graph and thread."""
+    def _prepare(self, space: PairSpace, count: int) -> tuple[Tensor, Tensor]:
+        """What edits do not change, once per graph and thread, and matrices for so many candidates."""
         prepared = getattr(self._local, "prepared", None)
         if prepared is None or prepared[0] is not space:
             model: Any = self.model
             x = space.graph.x
             projected = self._guarded(lambda: model.project(x.to(self.device)))
-            base = base_adjacency(space).to(projected)
-            room = base.repeat(self._chunk(space.graph), 1, 1)
-            prepared = (space, projected, room)
-            self._local.prepared = prepared
-        return prepared[1], prepared[2]
+            prepared = (space, projected, base_adjacency(space).to(projected)[None])
+        _, projected, room = prepared
+        if len(room) < count:
+            # Many a graph needs few; where one needs more, soon it will need many.
+            room = room[:1].repeat(min(4 * count, self._chunk(space.graph)), 1, 1)
+        self._local.prepared = (space, projected, room)
+        return projected, room
 
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:

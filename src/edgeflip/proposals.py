@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -128,14 +129,28 @@ def candidate_keys(toggles: Tensor) -> Tensor:
     Every pair id is scrambled to 64 bits and a row's bits are combined by exclusive or, as chess
     programs key positions: no sorting, and an edit made twice cancels in the key as well.
     """
-    mixed = (toggles + 1) * _MIX[0]
-    for shift, factor in ((30, _MIX[1]), (27, _MIX[2])):
-        mixed = (mixed ^ _logical_shift(mixed, shift)) * factor
-    mixed = mixed ^ _logical_shift(mixed, 31)
+    table = _scrambled_ids()
+    if toggles.numel() and int(toggles.max()) + 1 < table.numel():
+        mixed = table[toggles + 1]
+    else:
+        mixed = _scrambled(toggles + 1)
     keys = torch.zeros(toggles.size(0), dtype=torch.long)
     for column in mixed.unbind(dim=1):
         keys = keys ^ column
     return keys
+
+
+def _scrambled(numbers: Tensor) -> Tensor:
+    mixed = numbers * _MIX[0]
+    for shift, factor in ((30, _MIX[1]), (27, _MIX[2])):
+        mixed = (mixed ^ _logical_shift(mixed, shift)) * factor
+    return mixed ^ _logical_shift(mixed, 31)
+
+
+@cache
+def _scrambled_ids() -> Tensor:
+    """The scrambled pairs of all but large graphs: looking up is faster than mixing again."""
+    return _scrambled(torch.arange(1 << 16))
 
 
 def _logical_shift(values: Tensor, bits: int) -> Tensor:

@@ -317,17 +317,13 @@ class Search:
             toggles, _, proba = self._distinct_flips()
             order = best_first(self._scores(policy, toggles, proba), toggles)
             rows = toggles[without_supersets(order, toggles, most=most)]
-            sizes = (rows != PAD).sum(dim=1)
             keys = candidate_keys(rows).tolist()
-            fresh = [
-                row
-                for row, size, key in zip(rows, sizes.tolist(), keys, strict=True)
-                if size >= 2 and key not in reduced
-            ]
-            if not fresh:
+            fresh = torch.tensor([key not in reduced for key in keys])
+            fresh &= (rows != PAD).sum(dim=1) >= 2
+            if not bool(fresh.any()):
                 return
             reduced.update(keys)
-            self.offer(ProposalBlock(torch.cat([_smaller_versions(row) for row in fresh])))
+            self.offer(ProposalBlock(_smaller_versions(rows[fresh])))
 
     def certify(self, most: int) -> Certificate | None:
         """Try all edit sets that are smaller than the smallest flip, size by size.
@@ -518,18 +514,23 @@ class Search:
         proba = torch.stack([probs for _, _, probs in confirmed])
         shares = None if flips.shares is None else flips.shares[rows]
         scores = self._scores(policy, flips.toggles[rows], proba, shares)
-        fidelity = problem.proba[problem.label] - proba[:, problem.label]
+        fidelity = (problem.proba[problem.label] - proba[:, problem.label]).tolist()
+        places = flips.places[rows].tolist()
+        shown = [None] * len(rows) if shares is None else shares.tolist()
+        columns = zip(
+            confirmed, proba.tolist(), fidelity, scores.tolist(), places, shown, strict=True
+        )
         entries = [
             Counterfactual(
                 edits=edits,
-                proba=tuple(proba[i].tolist()),
-                fidelity=float(fidelity[i]),
-                score=float(scores[i]),
-                found_at=int(flips.places[row]),
-                ring=self._ring_at(int(flips.places[row])),
-                robustness=None if shares is None else float(shares[i]),
+                proba=tuple(after),
+                fidelity=fall,
+                score=score,
+                found_at=place,
+                ring=self._ring_at(place),
+                robustness=share,
             )
-            for i, (row, edits, _) in enumerate(confirmed)
+            for (_, edits, _), after, fall, score, place, share in columns
         ]
         ranks = scores if shares is None else _weighed(scores, shares)
         return [entries[i] for i in best_first(ranks, flips.toggles[rows]).tolist()]
@@ -574,18 +575,23 @@ _RULES_ASKED, _RULES_WANTED = 400, 100
 _EXAMINED = 2000
 
 
-def _smaller_versions(row: Tensor) -> Tensor:
-    """All non-empty proper subsets of a candidate's edits, padded [subsets, width].
+def _smaller_versions(rows: Tensor) -> Tensor:
+    """All non-empty proper subsets of the edits of candidates, padded [subsets, width].
 
     Of many edits only those with one edit fewer: what flips among them is reduced in its turn.
     """
-    ids = row[row != PAD]
-    if ids.numel() > _SUBSET_EDITS:
-        rest = ~torch.eye(ids.numel(), dtype=torch.bool)
-        return _widened(ids.expand(ids.numel(), -1)[rest].view(ids.numel(), -1), row.numel())
-    masks = torch.arange(1, 2 ** ids.numel() - 1)
-    chosen = (masks[:, None] >> torch.arange(ids.numel())) & 1 > 0
-    return _widened(torch.where(chosen, ids, PAD), row.numel())
+    rows = rows.sort(dim=1, descending=True).values
+    sizes = (rows != PAD).sum(dim=1)
+    parts = []
+    for size in sizes.unique().tolist():
+        if size > _SUBSET_EDITS:
+            chosen = ~torch.eye(size, dtype=torch.bool)
+        else:
+            masks = torch.arange(1, 2**size - 1)
+            chosen = (masks[:, None] >> torch.arange(size)) & 1 > 0
+        smaller = torch.where(chosen, rows[sizes == size, None, :size], PAD)
+        parts.append(_widened(smaller.flatten(end_dim=1), rows.size(1)))
+    return torch.cat(parts)
 
 
 def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
@@ -596,6 +602,8 @@ def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
         toggles: All flips [flips, width].
         most: At most this many.
     """
+    if toggles.size(1) <= 1:
+        return order[:most]
     known = candidate_keys(toggles).sort().values
     kept: list[Tensor] = []
     for part in order.split(_EXAMINED):

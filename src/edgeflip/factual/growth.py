@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import torch
+from collections import defaultdict
+
 from torch import Tensor
 
 from edgeflip.explanation import FactualSubgraph
@@ -23,24 +24,32 @@ def grow(space: PairSpace, scores: Tensor, max_nodes: int) -> FactualSubgraph:
     """
     if max_nodes < 2 or not space.edge_ids.numel():
         return subgraph_of(space, _one_node(space, scores), 0.0)
-    weights = torch.zeros(space.num_nodes, space.num_nodes, dtype=torch.double)
-    near = torch.zeros(space.num_nodes, space.num_nodes, dtype=torch.bool)
-    u, v = space.ends(space.edge_ids)
-    for one, other in ((u, v), (v, u)):
-        weights[one, other] = scores.double()
-        near[one, other] = True
-    start = int(scores.argmax())
-    chosen = [int(u[start]), int(v[start])]
-    while len(chosen) < max_nodes:
-        outside = near[chosen].any(dim=0)
-        outside[chosen] = False
-        if not bool(outside.any()):
-            break
-        gain = weights[chosen].sum(dim=0).masked_fill(~outside, -torch.inf)
-        chosen.append(int(gain.argmax()))
-    inside = torch.zeros(space.num_nodes, dtype=torch.bool)
-    inside[chosen] = True
-    return subgraph_of(space, chosen, float(scores[inside[u] & inside[v]].sum()))
+    u, v = space.ends(space.edge_ids).tolist()
+    values = scores.double().tolist()
+    near: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for one, other, value in zip(u, v, values, strict=True):
+        near[one].append((other, value))
+        near[other].append((one, value))
+    start = values.index(max(values))
+    inside: set[int] = set()
+    # What each neighbour's edges into the set add up to.
+    gain: dict[int, float] = {}
+    joining = [u[start], v[start]]
+    while joining:
+        for node in joining:
+            inside.add(node)
+            gain.pop(node, None)
+            for other, value in near[node]:
+                if other not in inside:
+                    gain[other] = gain.get(other, 0.0) + value
+        full = len(inside) >= max_nodes or not gain
+        joining = [] if full else [min(gain, key=lambda node: (-gain[node], node))]
+    total = sum(
+        value
+        for one, other, value in zip(u, v, values, strict=True)
+        if one in inside and other in inside
+    )
+    return subgraph_of(space, sorted(inside), total)
 
 
 def _one_node(space: PairSpace, scores: Tensor) -> list[int]:

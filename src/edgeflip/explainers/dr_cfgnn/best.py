@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from edgeflip.proposals import PAD, ProposalBlock
-from edgeflip.ranking import SCORE_DECIMALS, Ranking, rate
+from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, rate
 from edgeflip.search import Outcome, Problem, without_supersets
 
 Value = TypeVar("Value")
@@ -24,14 +24,19 @@ class BestSoFar:
         problem: The graph to explain.
         ranking: How flips are scored.
         minimal: Whether flips that contain a smaller one will be left out.
+        largest: Edits of the largest set there will be, None if the search should not end early.
 
     Attributes:
         least: All sets of fewer edits than this were tried.
     """
 
-    def __init__(self, problem: Problem, ranking: Ranking, *, minimal: bool) -> None:
+    def __init__(
+        self, problem: Problem, ranking: Ranking, *, minimal: bool, largest: int | None
+    ) -> None:
         self._problem, self._ranking, self._minimal = problem, ranking, minimal
         self.least = 1
+        self._largest = largest
+        self._ceilings: dict[int, float] = {}
         self._flips: list[Tensor] = []
         self._scores: list[Tensor] = []
         self._best: float | None = -math.inf
@@ -76,3 +81,15 @@ class BestSoFar:
             order = scores.argsort(descending=True)
             scores = scores[without_supersets(order, flips, most=1)]
         return round(float(scores.max()), SCORE_DECIMALS) if scores.numel() else -math.inf
+
+    def ceiling(self, least: int) -> float:
+        """No set of so many edits or more scores higher: the label cannot fall below 0."""
+        if self._largest is None:
+            return math.inf
+        if least not in self._ceilings:
+            problem = self._problem
+            sizes = torch.arange(least, max(least, self._largest) + 1)
+            fidelity = problem.proba[problem.label].expand(len(sizes))
+            highest = highest_score(self._ranking, fidelity, sizes)
+            self._ceilings[least] = round(highest, SCORE_DECIMALS)
+        return self._ceilings[least]

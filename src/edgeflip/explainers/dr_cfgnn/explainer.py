@@ -8,7 +8,6 @@ in `edgeflip.search`.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
@@ -42,7 +41,7 @@ from edgeflip.graphs import Edge, PairSpace
 from edgeflip.metering import Budget, checked_proba
 from edgeflip.oracle import Oracle
 from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
-from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, needs_of
+from edgeflip.ranking import Ranking, needs_of
 from edgeflip.search import Outcome, Problem
 from edgeflip.threads import one_thread
 
@@ -217,7 +216,13 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             dropped = self._denoise(problem) if self.config.denoise else _nothing()  # lines 2-4
         with problem.clock.stage("deconstruct"):
             removable = self._deconstruct(problem, dropped)  # line 5
-        best = BestSoFar(problem, self.ranking, minimal=self.config.minimal)
+        ends_early = self.config.stop_early and self.config.order != "drawn" and not problem.wide
+        best = BestSoFar(
+            problem,
+            self.ranking,
+            minimal=self.config.minimal,
+            largest=self.config.largest if ends_early else None,
+        )
         if self.config.search == "paper":
             yield from self._search_papers_space(problem, removable, best)
         else:
@@ -277,6 +282,8 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
     ) -> Generator[ProposalBlock, Outcome | None, bool]:
         """What needs no link predictor: single edits in the factual subgraph, and pairs of its edges.
 
+        When only a pair flips, all other single edits follow, the first of ring 2.
+
         Returns:
             Whether sets that were not tried can hardly score higher.
         """
@@ -289,18 +296,19 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             if self._is_near_best(problem, best, share):
                 return True
             # Where ring 0 will be enough, likely additions come before all others.
-            if best.score() >= (1 - worth) * self._highest_score(problem, 1):
+            if best.score() >= (1 - worth) * best.ceiling(1):
                 return False
         singles = torch.cat([problem.allowed.removals, problem.allowed.additions])
         if best.found and len(singles) <= self.config.certify:
             # The certificate of a pair needs them all anyway, and only larger sets are left to beat it.
+            problem.ring = 2
             yield from best.watched(ask(singles[:, None]))
             best.least = 2
         return self._is_near_best(problem, best, worth)
 
     def _is_near_best(self, problem: Problem, best: BestSoFar, share: float) -> bool:
         """Whether nothing left to try could score higher by more than a share; noted if so."""
-        score, highest = best.score(), self._highest_score(problem, best.least)
+        score, highest = best.score(), best.ceiling(best.least)
         if not (best.found and score >= (1 - share) * highest):
             return False
         problem.ended_by = "best_possible" if score >= highest else "good_enough"
@@ -335,7 +343,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             if best.found:
                 seen.append(size)
             late = len(seen) > self.config.widening.patience
-            return late or best.score() >= self._highest_score(problem, size)
+            return late or best.score() >= best.ceiling(size)
 
         return enough
 
@@ -483,7 +491,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         left, block = most, _FIRST_BLOCK
         levels = space.levels(most_edits)
         for level in levels:
-            if best.score() >= self._highest_score(problem, level.least):
+            if best.score() >= best.ceiling(level.least):
                 return "best_possible"
             for rows in level.blocks():
                 for part in rows[:left].split(block):
@@ -494,15 +502,6 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
                     more = left < 0 or level.any_left or any(rest.any_left for rest in levels)
                     return "out_of_calls" if more else "exhausted"
         return "exhausted"
-
-    def _highest_score(self, problem: Problem, least: int) -> float:
-        """No candidate of so many edits or more scores higher: the label cannot fall below 0."""
-        config = self.config
-        if not config.stop_early or config.order == "drawn" or problem.wide:
-            return math.inf
-        sizes = torch.arange(least, config.largest + 1)
-        fidelity = problem.proba[problem.label].expand(len(sizes))
-        return round(highest_score(self.ranking, fidelity, sizes), SCORE_DECIMALS)
 
 
 _STOPPED = ("finished", "early", "interrupted")

@@ -95,6 +95,7 @@ def sets_without_predictor(
 
 def _most_important(problem: Problem, removable: Tensor) -> Tensor:
     """The edge whose loss hurts the label most, none if it hardly does [at most 1]."""
+    removable = removable[problem.allowed.check(removable[:, None])]
     if not len(removable):
         return removable
     # These were asked about before and cost nothing.

@@ -44,8 +44,8 @@ class WideningConfig:
     Attributes:
         worth: A wider ring is opened unless the best score so far comes within this share of the
             highest there could be.
-        sure: Where one class is wanted, the search ends before the link predictor is asked when single
-            edits in the factual subgraph come within this share of the highest score there could be.
+        sure: The search ends before the link predictor is asked when single edits in the factual
+            subgraph come within this share of the highest score there could be.
         near_edits: Edits of ring 0, the paper's space, at most; three where nodes have only so much
             room, as atoms have. The paper's own limits hold too.
         near: Candidates of ring 0, and of ring 1, at most.
