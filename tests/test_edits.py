@@ -14,13 +14,14 @@ from conftest import (
     assert_sentence,
     attribute_rows,
     fill_like,
+    graphs,
     graphs_and_edits,
     make_graph,
     path_graph,
     same_content,
     snapshot,
 )
-from edgeflip.edits import EditSet
+from edgeflip.edits import EditSet, apply_edits, toggle_pairs
 from edgeflip.errors import EditError, GraphError
 from edgeflip.graphs import PairSpace, edge_pairs, fingerprint
 
@@ -94,6 +95,26 @@ def test_the_input_graph_is_never_changed(graph_and_edits):
     for key in edited.keys():  # noqa: SIM118 (a Data is no mapping)
         if isinstance(edited[key], torch.Tensor):
             edited[key].add_(1)
+    assert same_content(before, snapshot(graph))
+
+
+@given(
+    st.lists(st.integers(0, 2**10 - 1), min_size=1, max_size=5), graphs(min_nodes=5, max_nodes=5)
+)
+def test_graphs_made_together_are_those_made_one_by_one(masks, graph):
+    space = PairSpace.of(graph)
+    before = snapshot(graph)
+    chosen = [[bit for bit in range(10) if mask >> bit & 1] for mask in masks]
+    width = max(map(len, chosen))
+    padded = [ids + [-1] * (width - len(ids)) for ids in chosen]
+    rows = torch.tensor(padded, dtype=torch.long).view(len(masks), width)
+    fill = {"edge_attr": 7.0, "edge_weight": 0.25}
+    made = toggle_pairs(space, rows, fill=fill)
+    for ids, edited in zip(chosen, made, strict=True):
+        pairs_of = space.edges_of(torch.tensor(ids, dtype=torch.long))
+        edges = edge_pairs(graph)
+        edits = EditSet(set(pairs_of) - edges, set(pairs_of) & edges)
+        assert same_content(snapshot(edited), snapshot(apply_edits(space, edits, fill=fill)))
     assert same_content(before, snapshot(graph))
 
 

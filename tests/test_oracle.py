@@ -542,6 +542,16 @@ def test_single_candidates_on_the_dense_path_do_not_leak_into_the_next(batch_siz
     assert_close(torch.cat(rows), wanted)
 
 
+def test_blocks_of_any_size_are_answered_in_any_order_on_the_dense_path():
+    oracle = ModelOracle(our_gcn(), path="dense", batch_size=16)
+    space = PairSpace.of(PLAIN)
+    toggles = torch.arange(space.num_pairs)[:, None]
+    wanted = oracle.predict_proba(edited_graphs(space, toggles))
+    with oracle.frozen():
+        for count in (1, 3, 2, space.num_pairs, 5):
+            assert_close(oracle.predict_edits(space, toggles[:count]), wanted[:count])
+
+
 def test_two_graphs_asked_about_in_turn_are_not_mixed_up():
     oracle = ModelOracle(our_gcn(), path="dense")
     spaces = [PairSpace.of(random_graph(7, seed=seed)) for seed in (1, 2)]

@@ -90,6 +90,11 @@ def test_a_key_knows_neither_order_nor_padding():
     assert candidate_keys(torch.tensor([[0]])) != candidate_keys(torch.tensor([[PAD]]))
 
 
+def test_keys_are_the_same_beside_pairs_of_very_large_graphs():
+    small, large = torch.tensor([[3, 5], [7, PAD]]), torch.tensor([[3, 10**9]])
+    assert torch.equal(candidate_keys(torch.cat([small, large]))[:2], candidate_keys(small))
+
+
 @given(st.lists(st.integers(-3, 3), max_size=20))
 def test_first_occurrences_mark_each_key_once(keys):
     mask = first_occurrences(torch.tensor(keys, dtype=torch.long))
@@ -109,6 +114,7 @@ def test_edit_sets_survive_the_way_through_a_block(masks, graph):
     block = ProposalBlock.from_edits(edits, space)
     assert len(block) == len(edits)
     assert [block.edit_set(row, space) for row in range(len(block))] == edits
+    assert block.edit_sets(space) == edits
     normalised = block.normalised()
     assert [normalised.edit_set(row, space) for row in range(len(block))] == edits
 

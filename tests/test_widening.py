@@ -126,6 +126,77 @@ def test_a_sure_single_removal_needs_no_link_predictor():
     assert "reconstruct" in explainer(oracle).explain(graph).trace.stages
 
 
+class Traffic:
+    """Three classes: an edge holds the first one up, and any addition leads to the third."""
+
+    num_classes = 3
+    class_names = ("as it was", "without the edge", "with another")
+
+    def __init__(self, graph, held_by, left):
+        self.before, self.held_by, self.left = edge_pairs(graph), held_by, left
+        self.asked = set()
+
+    def predict_proba(self, graphs):
+        return torch.stack([self._answer(edge_pairs(graph)) for graph in graphs])
+
+    def _answer(self, edges):
+        self.asked.add(edges)
+        if edges - self.before:
+            return torch.tensor([0.0, 0.0, 1.0])
+        if self.held_by in edges:
+            return torch.tensor([0.95, 0.05, 0.0])
+        return torch.tensor([self.left, 0.95 - self.left, 0.05])
+
+
+@pytest.mark.parametrize(("left", "hurts"), [(0.6, True), (0.94, False)])
+def test_where_any_class_will_do_additions_are_made_where_it_hurts(left, hurts):
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+    held_by = sorted(edges)[0]
+    oracle = Traffic(graph, held_by, left)
+    answer = explainer(oracle, max_nodes=6).explain(graph)
+    assert answer.found
+    added = {pair for now in oracle.asked for pair in now - edges if len(now - edges) == 1}
+    beside = {pair for pair in added if set(pair) & set(held_by)}
+    if hurts:
+        assert "reconstruct" not in answer.trace.stages
+        assert added == beside
+    else:
+        # No edge matters by itself, so the link predictor says where to add.
+        assert "reconstruct" in answer.trace.stages
+
+
+def test_a_wanted_class_may_be_reached_by_additions_anywhere_in_the_factual_subgraph():
+    graph = graphs()[0]
+    held_by = sorted(edge_pairs(graph))[0]
+    oracle = Traffic(graph, held_by, 0.94)
+    answer = explainer(oracle, max_nodes=6).explain(graph, target=2)
+    assert answer.best.size == 1
+    assert "reconstruct" not in answer.trace.stages
+
+
+def test_single_edits_are_tried_before_wider_rings_when_only_a_pair_flips():
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+
+    class Halves(Edges):
+        """Two removals flip, not so surely that nothing better can be hoped for."""
+
+        def _answer(self, now):
+            flips = len(edges - now) == 2 and not now - edges
+            return torch.tensor([0.07, 0.93] if flips else [1.0, 0.0])
+
+    settings = {"remove": SizeConfig(max=2), "max_nodes": 9}
+    answer = explainer(Halves(graph, 1), **settings).explain(graph)
+    assert answer.best.size == 2
+    assert answer.trace.stopped_by == "good_enough"
+    assert "reconstruct" not in answer.trace.stages
+    assert answer.certificate == Certificate(2, (math.comb(graph.num_nodes, 2),))
+    # Without the certificate's single edits a better one might be among them.
+    thorough = explainer(Halves(graph, 1), **settings, certify=0).explain(graph)
+    assert "reconstruct" in thorough.trace.stages
+
+
 def test_worth_nothing_goes_through_all_rings():
     graph = graphs()[0]
     oracle = example_oracle()
