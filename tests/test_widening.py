@@ -197,6 +197,50 @@ def test_single_edits_are_tried_before_wider_rings_when_only_a_pair_flips():
     assert "reconstruct" in thorough.trace.stages
 
 
+@pytest.mark.parametrize("rules", [(), (lambda graph, edits: True,)])
+def test_a_pair_with_a_needless_edit_does_not_end_the_search(rules):
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+
+    class Needless(Edges):
+        """One addition flips, and with a removal beside it so surely that nothing could be better."""
+
+        def _answer(self, now):
+            if not now - edges:
+                return torch.tensor([1.0, 0.0])
+            return torch.tensor([0.01, 0.99] if edges - now else [0.45, 0.55])
+
+    made = explainer(Needless(graph, 1), threshold=0.0, certify=0, max_nodes=3)
+    answer = made.explain(graph, constraints=Constraints(rules=rules))
+    assert answer.best.size == 1
+    assert answer.best.score < 0.6
+    assert answer.trace.stopped_by == "exhausted"
+
+
+def test_a_weak_single_edit_leaves_the_others_to_the_link_predictor():
+    graph = graphs()[0]
+    edges = edge_pairs(graph)
+    factual = explainer(Edges(graph, 1)).explain(graph).factual
+    weak = sorted(factual.edges)[0]
+
+    class Weak(Edges):
+        def _answer(self, now):
+            self.asked.append(now)
+            if len(now - edges) == 1 and not edges - now:
+                return torch.tensor([0.0, 1.0])
+            return torch.tensor([0.45, 0.55] if weak not in now else [1.0, 0.0])
+
+    oracle = Weak(graph, 1)
+    oracle.asked = []
+    frozen = Constraints(
+        forbidden_pairs=frozenset(itertools.combinations(sorted(factual.nodes), 2)) - edges
+    )
+    answer = explainer(oracle, threshold=0.0).explain(graph, constraints=frozen)
+    assert answer.best.ring == 0
+    assert answer.best.edits.added
+    assert answer.trace.stopped_by == "best_possible"
+
+
 def test_worth_nothing_goes_through_all_rings():
     graph = graphs()[0]
     oracle = example_oracle()

@@ -323,7 +323,7 @@ class Search:
             if not bool(fresh.any()):
                 return
             reduced.update(keys)
-            self.offer(ProposalBlock(_smaller_versions(rows[fresh])))
+            self.offer(ProposalBlock(smaller_versions(rows[fresh])))
 
     def certify(self, most: int) -> Certificate | None:
         """Try all edit sets that are smaller than the smallest flip, size by size.
@@ -575,23 +575,26 @@ _RULES_ASKED, _RULES_WANTED = 400, 100
 _EXAMINED = 2000
 
 
-def _smaller_versions(rows: Tensor) -> Tensor:
+def smaller_versions(rows: Tensor) -> Tensor:
     """All non-empty proper subsets of the edits of candidates, padded [subsets, width].
 
-    Of many edits only those with one edit fewer: what flips among them is reduced in its turn.
+    Of many edits only those with one edit fewer: what flips among them is reduced in its turn. Those of
+    the first candidate come first.
     """
     rows = rows.sort(dim=1, descending=True).values
     sizes = (rows != PAD).sum(dim=1)
-    parts = []
+    parts, owners = [], []
     for size in sizes.unique().tolist():
         if size > _SUBSET_EDITS:
             chosen = ~torch.eye(size, dtype=torch.bool)
         else:
             masks = torch.arange(1, 2**size - 1)
             chosen = (masks[:, None] >> torch.arange(size)) & 1 > 0
-        smaller = torch.where(chosen, rows[sizes == size, None, :size], PAD)
+        places = (sizes == size).nonzero().flatten()
+        smaller = torch.where(chosen, rows[places, None, :size], PAD)
         parts.append(_widened(smaller.flatten(end_dim=1), rows.size(1)))
-    return torch.cat(parts)
+        owners.append(places.repeat_interleave(len(chosen)))
+    return torch.cat(parts)[torch.cat(owners).argsort(stable=True)]
 
 
 def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
@@ -628,7 +631,7 @@ def _are_wordy(toggles: Tensor, known: Tensor) -> Tensor:
 
 
 def _subset_keys(rows: Tensor) -> Tensor:
-    """Keys of the smaller versions of candidates of one size, see `_smaller_versions` [rows, …]."""
+    """Keys of the smaller versions of candidates of one size, see `smaller_versions` [rows, …]."""
     single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
     if rows.size(1) > _SUBSET_EDITS:
         # Keys are combined by exclusive or, so what is combined twice is taken out.

@@ -10,11 +10,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.proposals import PAD, ProposalBlock, candidate_keys
 from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, rate
-from edgeflip.search import Outcome, Problem, without_supersets
+from edgeflip.search import Outcome, Problem, smaller_versions, without_supersets
 
 Value = TypeVar("Value")
+
+# So many of the best flips are looked at for needless edits together.
+_REDUCED_AT_ONCE = 64
 
 
 class BestSoFar:
@@ -40,11 +43,17 @@ class BestSoFar:
         self._flips: list[Tensor] = []
         self._scores: list[Tensor] = []
         self._best: float | None = -math.inf
+        self._reduced: set[int] = set()
 
     @property
     def found(self) -> bool:
         """Whether there is any flip."""
         return bool(self._flips)
+
+    @property
+    def smallest(self) -> float:
+        """Edits of the smallest flip."""
+        return min((int((part != PAD).sum(dim=1).min()) for part in self._flips), default=math.inf)
 
     def watched(
         self, stream: Generator[ProposalBlock, Outcome | None, Value]
@@ -73,14 +82,34 @@ class BestSoFar:
             self._best = self._highest()
         return self._best
 
+    def smaller(self) -> Tensor | None:
+        """Smaller versions of the best flips, None if those of the best are known.
+
+        Should one of them flip, a larger one has needless edits and will not stay.
+        """
+        if not (self._minimal and self._flips):
+            return None
+        flips, _ = self._best_flips(_REDUCED_AT_ONCE)
+        keys = candidate_keys(flips).tolist()
+        fresh = (flips != PAD).sum(dim=1) >= 2
+        fresh &= torch.tensor([key not in self._reduced for key in keys], dtype=torch.bool)
+        if not len(flips) or not bool(fresh[0]):
+            return None
+        self._reduced.update(keys)
+        return smaller_versions(flips[fresh])
+
     def _highest(self) -> float:
+        _, scores = self._best_flips(1)
+        return round(float(scores[0]), SCORE_DECIMALS) if len(scores) else -math.inf
+
+    def _best_flips(self, most: int) -> tuple[Tensor, Tensor]:
+        """The best of those that will stay, as far as known, and their scores."""
         width = max(part.size(1) for part in self._flips)
         parts = [functional.pad(part, (0, width - part.size(1)), value=PAD) for part in self._flips]
         flips, scores = torch.cat(parts), torch.cat(self._scores)
-        if self._minimal:
-            order = scores.argsort(descending=True)
-            scores = scores[without_supersets(order, flips, most=1)]
-        return round(float(scores.max()), SCORE_DECIMALS) if scores.numel() else -math.inf
+        order = scores.argsort(descending=True, stable=True)
+        order = without_supersets(order, flips, most=most) if self._minimal else order[:most]
+        return flips[order], scores[order]
 
     def ceiling(self, least: int) -> float:
         """No set of so many edits or more scores higher: the label cannot fall below 0."""

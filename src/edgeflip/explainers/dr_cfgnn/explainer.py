@@ -274,7 +274,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         for number, ring in enumerate(rings):
             problem.ring = number
             yield from best.watched(ring())
-            if self._is_near_best(problem, best, settings.worth):
+            if (yield from self._ends(problem, best, settings.worth)):
                 return
 
     def _small_sets(
@@ -293,26 +293,33 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             yield from best.watched(ask(rows))
             # Single edits must nearly be the best; after pairs, what ends a ring is enough.
             share = sure if rows.size(1) == 1 else worth
-            if self._is_near_best(problem, best, share):
+            if (yield from self._ends(problem, best, share)):
                 return True
             # Where ring 0 will be enough, likely additions come before all others.
             if best.score() >= (1 - worth) * best.ceiling(1):
                 return False
         singles = torch.cat([problem.allowed.removals, problem.allowed.additions])
-        if best.found and len(singles) <= self.config.certify:
+        if best.found and best.smallest > 1 and len(singles) <= self.config.certify:
             # The certificate of a pair needs them all anyway, and only larger sets are left to beat it.
             problem.ring = 2
             yield from best.watched(ask(singles[:, None]))
-            best.least = 2
-        return self._is_near_best(problem, best, worth)
+            # Rules are not asked about every flip of a large block.
+            best.least = 1 if problem.constraints.rules else 2
+        return (yield from self._ends(problem, best, worth))
 
-    def _is_near_best(self, problem: Problem, best: BestSoFar, share: float) -> bool:
+    def _ends(
+        self, problem: Problem, best: BestSoFar, share: float
+    ) -> Generator[ProposalBlock, Outcome | None, bool]:
         """Whether nothing left to try could score higher by more than a share; noted if so."""
-        score, highest = best.score(), best.ceiling(best.least)
-        if not (best.found and score >= (1 - share) * highest):
-            return False
-        problem.ended_by = "best_possible" if score >= highest else "good_enough"
-        return True
+        highest = best.ceiling(best.least)
+        while best.found and best.score() >= (1 - share) * highest:
+            smaller = best.smaller()
+            if smaller is None:
+                problem.ended_by = "best_possible" if best.score() >= highest else "good_enough"
+                return True
+            # One that has needless edits will not stay.
+            yield from best.watched(ask(smaller))
+        return False
 
     def _ring_of_less_likely(
         self, problem: Problem, dropped: Tensor, best: BestSoFar, most: int, most_edits: int

@@ -98,7 +98,7 @@ def _most_important(problem: Problem, removable: Tensor) -> Tensor:
     removable = removable[problem.allowed.check(removable[:, None])]
     if not len(removable):
         return removable
-    # These were asked about before and cost nothing.
+    # As a rule these were asked about before and cost nothing.
     proba = problem.oracle.predict_edits(problem.space, removable[:, None], fill=problem.fill)
     left, place = proba[:, problem.label].min(dim=0)
     hurts = bool(left <= (1 - _HURTS) * problem.proba[problem.label])
