@@ -23,12 +23,13 @@ from edgeflip import (
 )
 from edgeflip.cli import main
 from edgeflip.errors import ArtifactError, CertificateError, ConfigError, ConstraintError
-from edgeflip.explainers.dr_cfgnn import DRCFGNNConfig
+from edgeflip.explainers.dr_cfgnn import DRCFGNNConfig, levels
 from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
 from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
 from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
 from edgeflip.explainers.dr_cfgnn.widening import WideningConfig, combinations
 from edgeflip.graphs import edge_pairs
+from edgeflip.proposals import ProposalBlock
 from edgeflip.testing import example_graphs, example_oracle
 
 CONFIG = DRCFGNNConfig(
@@ -198,7 +199,7 @@ def test_single_edits_are_tried_before_wider_rings_when_only_a_pair_flips():
 
 
 @pytest.mark.parametrize("rules", [(), (lambda graph, edits: True,)])
-def test_a_pair_with_a_needless_edit_does_not_end_the_search(rules):
+def test_a_pair_with_a_needless_edit_does_not_end_the_search(rules, monkeypatch):
     graph = graphs()[0]
     edges = edge_pairs(graph)
 
@@ -210,8 +211,20 @@ def test_a_pair_with_a_needless_edit_does_not_end_the_search(rules):
                 return torch.tensor([1.0, 0.0])
             return torch.tensor([0.01, 0.99] if edges - now else [0.45, 0.55])
 
-    made = explainer(Needless(graph, 1), threshold=0.0, certify=0, max_nodes=3)
-    answer = made.explain(graph, constraints=Constraints(rules=rules))
+    def one_pair(self, problem, *_):
+        """An addition that is likely only after a removal."""
+        yield ProposalBlock(
+            torch.stack([problem.allowed.removals[:1], problem.allowed.additions[:1]], 1)
+        )
+        return "exhausted"
+
+    monkeypatch.setattr(DRCFGNN, "_candidates", one_pair)
+    made = explainer(Needless(graph, 1), certify=0, remove=SizeConfig(max=0), add=SizeConfig(max=1))
+    frozen = Constraints(
+        rules=rules, forbidden_pairs=frozenset(itertools.combinations(range(4), 2)) - edges
+    )
+    monkeypatch.setattr(levels, "_additions_within", lambda problem, _: torch.empty(0).long())
+    answer = made.explain(graph, constraints=frozen)
     assert answer.best.size == 1
     assert answer.best.score < 0.6
     assert answer.trace.stopped_by == "exhausted"

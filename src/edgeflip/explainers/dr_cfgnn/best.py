@@ -43,6 +43,7 @@ class BestSoFar:
         self._flips: list[Tensor] = []
         self._scores: list[Tensor] = []
         self._best: float | None = -math.inf
+        self._leader: Tensor | None = None
         self._reduced: set[int] = set()
 
     @property
@@ -87,19 +88,21 @@ class BestSoFar:
 
         Should one of them flip, a larger one has needless edits and will not stay.
         """
-        if not (self._minimal and self._flips):
+        self.score()
+        if not self._minimal or self._leader is None or int((self._leader != PAD).sum()) < 2:
             return None
         flips, _ = self._best_flips(_REDUCED_AT_ONCE)
         keys = candidate_keys(flips).tolist()
         fresh = (flips != PAD).sum(dim=1) >= 2
         fresh &= torch.tensor([key not in self._reduced for key in keys], dtype=torch.bool)
-        if not len(flips) or not bool(fresh[0]):
+        if not bool(fresh[0]):
             return None
         self._reduced.update(keys)
         return smaller_versions(flips[fresh])
 
     def _highest(self) -> float:
-        _, scores = self._best_flips(1)
+        flips, scores = self._best_flips(1)
+        self._leader = flips[0] if len(flips) else None
         return round(float(scores[0]), SCORE_DECIMALS) if len(scores) else -math.inf
 
     def _best_flips(self, most: int) -> tuple[Tensor, Tensor]:

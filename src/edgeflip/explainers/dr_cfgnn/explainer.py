@@ -293,7 +293,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             yield from best.watched(ask(rows))
             # Single edits must nearly be the best; after pairs, what ends a ring is enough.
             share = sure if rows.size(1) == 1 else worth
-            if (yield from self._ends(problem, best, share)):
+            if (yield from self._ends(problem, best, share, reduced=True)):
                 return True
             # Where ring 0 will be enough, likely additions come before all others.
             if best.score() >= (1 - worth) * best.ceiling(1):
@@ -305,15 +305,22 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             yield from best.watched(ask(singles[:, None]))
             # Rules are not asked about every flip of a large block.
             best.least = 1 if problem.constraints.rules else 2
-        return (yield from self._ends(problem, best, worth))
+        return (yield from self._ends(problem, best, worth, reduced=True))
 
     def _ends(
-        self, problem: Problem, best: BestSoFar, share: float
+        self, problem: Problem, best: BestSoFar, share: float, *, reduced: bool = False
     ) -> Generator[ProposalBlock, Outcome | None, bool]:
-        """Whether nothing left to try could score higher by more than a share; noted if so."""
+        """Whether nothing left to try could score higher by more than a share; noted if so.
+
+        Args:
+            problem: The graph to explain.
+            best: The best flip so far.
+            share: By how much something may still be better.
+            reduced: Whether the flips were all tried without each of their edits before.
+        """
         highest = best.ceiling(best.least)
         while best.found and best.score() >= (1 - share) * highest:
-            smaller = best.smaller()
+            smaller = None if reduced else best.smaller()
             if smaller is None:
                 problem.ended_by = "best_possible" if best.score() >= highest else "good_enough"
                 return True
