@@ -36,6 +36,9 @@ COLUMNS = {
 }
 MUTAGENIC = 0
 
+# The paper's Mutag0, in the text: it has no table, so the presets have no row for the reports.
+MUTAGENIC_PUBLISHED = {"validity": 1.0, "fidelity": 0.78, "size": 1.0, "minimality": 1.0}
+
 
 def main() -> None:
     """Print the table."""
@@ -73,6 +76,8 @@ def _print(results: Results, dataset: str, columns: list[str], *, everything: bo
 
 def _cell(summary: Summary, dataset: str, method: str, column: str) -> str:
     theirs = published(dataset, method, column) if column != "cpu_seconds" else None
+    if dataset == "mutag0" and method == "dr-cfgnn -DeN +OH":
+        theirs = MUTAGENIC_PUBLISHED.get(column)
     ours = write_number(summary[column].value, "seconds" if column == "cpu_seconds" else "number")
     return ours if theirs is None else f"{ours} ({write_number(theirs, 'number')})"
 

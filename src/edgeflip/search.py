@@ -312,18 +312,15 @@ class Search:
         Raises:
             BudgetExhausted: When the budget ends here; what was asked is noted.
         """
-        reduced: set[int] = set()
+        reductions = Reductions()
         while any(part.size(1) > 1 for part in self._toggles):
             toggles, _, proba = self._distinct_flips()
             order = best_first(self._scores(policy, toggles, proba), toggles)
             rows = toggles[without_supersets(order, toggles, most=most)]
-            keys = candidate_keys(rows).tolist()
-            fresh = torch.tensor([key not in reduced for key in keys])
-            fresh &= (rows != PAD).sum(dim=1) >= 2
+            fresh = reductions.fresh(rows)
             if not bool(fresh.any()):
                 return
-            reduced.update(keys)
-            self.offer(ProposalBlock(smaller_versions(rows[fresh])))
+            self.offer(ProposalBlock(reductions.of(rows[fresh])))
 
     def certify(self, most: int) -> Certificate | None:
         """Try all edit sets that are smaller than the smallest flip, size by size.
@@ -575,7 +572,25 @@ _RULES_ASKED, _RULES_WANTED = 400, 100
 _EXAMINED = 2000
 
 
-def smaller_versions(rows: Tensor) -> Tensor:
+class Reductions:
+    """Smaller versions of candidates, which tell whether all their edits are needed; of each one once."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
+    def fresh(self, rows: Tensor) -> Tensor:
+        """Which candidates have smaller versions that were not given yet [candidates]."""
+        keys = candidate_keys(rows).tolist()
+        fresh = torch.tensor([key not in self._known for key in keys], dtype=torch.bool)
+        return fresh & ((rows != PAD).sum(dim=1) >= 2)
+
+    def of(self, rows: Tensor) -> Tensor:
+        """The smaller versions of candidates [subsets, width]."""
+        self._known.update(candidate_keys(rows).tolist())
+        return _smaller_versions(rows)
+
+
+def _smaller_versions(rows: Tensor) -> Tensor:
     """All non-empty proper subsets of the edits of candidates, padded [subsets, width].
 
     Of many edits only those with one edit fewer: what flips among them is reduced in its turn. Those of
@@ -631,7 +646,7 @@ def _are_wordy(toggles: Tensor, known: Tensor) -> Tensor:
 
 
 def _subset_keys(rows: Tensor) -> Tensor:
-    """Keys of the smaller versions of candidates of one size, see `smaller_versions` [rows, …]."""
+    """Keys of the smaller versions of candidates of one size, see `_smaller_versions` [rows, …]."""
     single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
     if rows.size(1) > _SUBSET_EDITS:
         # Keys are combined by exclusive or, so what is combined twice is taken out.

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from edgeflip.proposals import PAD, ProposalBlock, candidate_keys
+from edgeflip.proposals import PAD, ProposalBlock
 from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, rate
-from edgeflip.search import Outcome, Problem, smaller_versions, without_supersets
+from edgeflip.search import Outcome, Problem, Reductions, without_supersets
 
 Value = TypeVar("Value")
 
@@ -42,9 +42,8 @@ class BestSoFar:
         self._ceilings: dict[int, float] = {}
         self._flips: list[Tensor] = []
         self._scores: list[Tensor] = []
-        self._best: float | None = -math.inf
-        self._leader: Tensor | None = None
-        self._reduced: set[int] = set()
+        self._best: tuple[Tensor, float] | None = (torch.empty(0, dtype=torch.long), -math.inf)
+        self._reductions = Reductions()
 
     @property
     def found(self) -> bool:
@@ -79,31 +78,26 @@ class BestSoFar:
 
     def score(self) -> float:
         """The best score as it is compared, below all others when there is no flip."""
-        if self._best is None:
-            self._best = self._highest()
-        return self._best
+        return self._leader()[1]
 
     def smaller(self) -> Tensor | None:
         """Smaller versions of the best flips, None if those of the best are known.
 
         Should one of them flip, a larger one has needless edits and will not stay.
         """
-        self.score()
-        if not self._minimal or self._leader is None or int((self._leader != PAD).sum()) < 2:
+        leader, _ = self._leader()
+        if not self._minimal or int((leader != PAD).sum()) < 2:
             return None
         flips, _ = self._best_flips(_REDUCED_AT_ONCE)
-        keys = candidate_keys(flips).tolist()
-        fresh = (flips != PAD).sum(dim=1) >= 2
-        fresh &= torch.tensor([key not in self._reduced for key in keys], dtype=torch.bool)
-        if not bool(fresh[0]):
-            return None
-        self._reduced.update(keys)
-        return smaller_versions(flips[fresh])
+        fresh = self._reductions.fresh(flips)
+        return self._reductions.of(flips[fresh]) if bool(fresh[0]) else None
 
-    def _highest(self) -> float:
-        flips, scores = self._best_flips(1)
-        self._leader = flips[0] if len(flips) else None
-        return round(float(scores[0]), SCORE_DECIMALS) if len(scores) else -math.inf
+    def _leader(self) -> tuple[Tensor, float]:
+        """The best flip and its score as it is compared; no edits when there is none."""
+        if self._best is None:
+            flips, scores = self._best_flips(1)
+            self._best = flips[0], round(float(scores[0]), SCORE_DECIMALS)
+        return self._best
 
     def _best_flips(self, most: int) -> tuple[Tensor, Tensor]:
         """The best of those that will stay, as far as known, and their scores."""
