@@ -122,6 +122,9 @@ class Level:
     def toggles(self, ranks: Tensor) -> Tensor:
         """Edit sets of given ranks as rows of pair ids [candidates, size]."""
         size = sum(self.shapes[0])
+        if size == 1:
+            pools = [self.removals if r else self.additions for r, _ in self.shapes]
+            return torch.cat(pools)[ranks][:, None]
         rows = torch.empty(len(ranks), size, dtype=torch.long)
         start = 0
         for (r, k), count in zip(self.shapes, self.counts, strict=True):

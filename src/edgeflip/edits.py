@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal, TypeAlias
@@ -162,9 +162,7 @@ def apply_edits(space: PairSpace, edits: EditSet, *, fill: EdgeFill | None = Non
     if not bool(space.is_edge(removed).all()):
         edge = space.edges_of(removed[~space.is_edge(removed)])[0]
         raise EditError(f"expected edges to remove that exist, got {edge}; remove it from removed.")
-    keep = torch.ones(space.graph.edge_index.size(1), dtype=torch.bool)
-    keep[space.columns[space.slots(removed)].flatten()] = False
-    return _edited(space, added, keep, fill, space.graph.clone(), edge_attributes(space.graph))
+    return toggle_pairs(space, torch.cat([added, removed])[None], fill=fill)[0].clone()
 
 
 def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None) -> list[Data]:
@@ -177,50 +175,48 @@ def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None
         rows: Distinct pair ids for each wanted graph, -1 where there are fewer [graphs, width].
         fill: Attributes of added edges.
     """
-    names = edge_attributes(space.graph)
-    slots = space.slots(rows.clamp(min=0)).masked_fill(rows < 0, -1)
-    row, place = (slots >= 0).nonzero(as_tuple=True)
-    keep = torch.ones(len(rows), space.graph.edge_index.size(1), dtype=torch.bool)
-    keep[row[:, None], space.columns[slots[row, place]]] = False
-    added = rows.masked_fill(slots >= 0, -1).sort(dim=1).values
-    counts = (added >= 0).sum(dim=1).tolist()
-    return [
-        _edited(space, ids[len(ids) - count :], kept, fill, copy.copy(space.graph), names)
-        for ids, count, kept in zip(added, counts, keep, strict=True)
-    ]
+    graph, edges = space.graph, space.graph.edge_index
+    kept_row, kept, new_row, new = edited_columns(space, rows.sort(dim=1).values)
+    owner, order = torch.cat([kept_row, new_row.repeat_interleave(2)]).sort(stable=True)
+    counts = torch.bincount(owner, minlength=len(rows)).tolist()
+    kept, order = kept.to(edges.device), order.to(edges.device)
+    columns = torch.cat([edges[:, kept], both_directions(space, new).to(edges)], dim=1)
+    parts = {"edge_index": columns[:, order].split(counts, dim=1)}
+    for name in edge_attributes(graph):
+        filled = fill_rows(space, new, name, fill).repeat_interleave(2, dim=0)
+        parts[name] = torch.cat([graph[name][kept], filled])[order].split(counts)
+    edited = [copy.copy(graph) for _ in counts]
+    for name, values in parts.items():
+        for each, value in zip(edited, values, strict=True):
+            each[name] = value.contiguous()
+    return edited
 
 
-def _edited(
-    space: PairSpace,
-    added: Tensor,
-    keep: Tensor,
-    fill: EdgeFill | None,
-    edited: Data,
-    names: Sequence[str],
-) -> Data:
-    """Edges and the named edge attributes of a copy of the graph, as edits leave them.
+def edited_columns(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Edges of all edited graphs of a block, on the CPU.
 
     Args:
-        space: The graph.
-        added: Pair ids of edges to add, ascending.
-        keep: Which columns of `edge_index` stay [columns].
-        fill: Attributes of added edges.
-        edited: The copy.
-        names: Edge attributes.
+        space: The graph that is edited.
+        toggles: Distinct pair ids for each graph, -1 where there are fewer [graphs, width].
+
+    Returns:
+        For each old edge that stays the graph and its column of `edge_index`, for each new one the graph
+        and its pair id; in the order of graphs.
     """
-    edges = space.graph.edge_index
-    keep = keep.to(edges.device)
-    kept = edges[:, keep]
-    if added.numel():
-        # Both directions go together, or the GCN norm sees a directed graph.
-        ends = space.ends(added)
-        both = torch.stack([ends, ends.flip(0)], dim=2).flatten(1)
-        kept = torch.cat([kept, both.to(kept)], dim=1)
-    edited.edge_index = kept
-    for name in names:
-        rows = fill_rows(space, added, name, fill).repeat_interleave(2, dim=0)
-        edited[name] = torch.cat([space.graph[name][keep], rows])
-    return edited
+    slots = space.slots(toggles.clamp(min=0)).masked_fill(toggles < 0, -1)
+    row, place = (slots >= 0).nonzero(as_tuple=True)
+    keep = torch.ones(len(toggles), space.graph.edge_index.size(1), dtype=torch.bool)
+    # Both directions go together, or the GCN norm sees a directed graph.
+    keep[row[:, None], space.columns[slots[row, place]]] = False
+    kept_row, kept_column = keep.nonzero(as_tuple=True)
+    new_row, place = ((toggles >= 0) & (slots < 0)).nonzero(as_tuple=True)
+    return kept_row, kept_column, new_row, toggles[new_row, place]
+
+
+def both_directions(space: PairSpace, ids: Tensor) -> Tensor:
+    """Columns of `edge_index` for pairs, both directions of each side by side [2, 2 · len(ids)]."""
+    ends = space.ends(ids)
+    return torch.stack([ends, ends.flip(0)], dim=2).flatten(1)
 
 
 def edge_attributes(graph: Data) -> list[str]:

@@ -128,6 +128,8 @@ class MeteredOracle:
             (id(space), id(fill)), (space, fill, AnswerStore(self.num_classes))
         )
         known, found = store.find(keys)
+        if bool(known.all()):
+            return found[order.argsort()]
         leads = torch.ones_like(known)
         leads[1:] = keys[1:] != keys[:-1]
         answers = torch.empty_like(found)

@@ -28,6 +28,9 @@ DENSE_NODE_LIMIT = 128
 # Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
 _DENSE_BATCH, _SPARSE_BATCH = 1024, 256
 
+# Candidates beyond which matrices are made for no more of them than are there.
+_FEW = 64
+
 
 @runtime_checkable
 class Oracle(Protocol):
@@ -329,8 +332,9 @@ class ModelOracle:
             prepared = (space, projected, base_adjacency(space).to(projected)[None])
         _, projected, room = prepared
         if len(room) < count:
-            # Many a graph needs few; where one needs more, soon it will need many.
-            room = room[:1].repeat(min(4 * count, self._chunk(space.graph)), 1, 1)
+            # Where a few are needed, soon a few more will be; making many takes longer than asking.
+            most = count if count > _FEW else 4 * count
+            room = room[:1].repeat(min(most, self._chunk(space.graph)), 1, 1)
         self._local.prepared = (space, projected, room)
         return projected, room
 

@@ -15,7 +15,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from edgeflip.edits import EdgeFill, EditSet, edge_attributes, fill_rows
+from edgeflip.edits import (
+    EdgeFill,
+    EditSet,
+    both_directions,
+    edge_attributes,
+    edited_columns,
+    fill_rows,
+)
 from edgeflip.errors import EditError
 from edgeflip.graphs import Edge, PairSpace
 
@@ -180,22 +187,9 @@ def assemble(
     graph = space.graph
     edge_index = graph.edge_index.cpu()
     count, nodes = toggles.size(0), space.num_nodes
-    used = toggles >= 0
-    ids = toggles.clamp(min=0)
-    slots = space.slots(ids)
-    removing, adding = used & (slots >= 0), used & (slots < 0)
-    keep = torch.ones(count, edge_index.size(1), dtype=torch.bool)
-    rows = removing.nonzero()[:, 0]
-    # Both directions go together, or the GCN norm sees a directed graph.
-    keep[rows[:, None], space.columns[slots[removing]]] = False
-    kept_row, kept_column = keep.nonzero(as_tuple=True)
-    new_row, new_ids = adding.nonzero()[:, 0], ids[adding]
-    u, v = space.ends(new_ids)
-    offset = new_row * nodes
-    added = torch.stack(
-        [torch.stack([u, v], 1) + offset[:, None], torch.stack([v, u], 1) + offset[:, None]]
-    )
-    edges = torch.cat([edge_index[:, kept_column] + kept_row * nodes, added.flatten(1)], dim=1)
+    kept_row, kept_column, new_row, new_ids = edited_columns(space, toggles)
+    added = both_directions(space, new_ids) + (new_row * nodes).repeat_interleave(2)
+    edges = torch.cat([edge_index[:, kept_column] + kept_row * nodes, added], dim=1)
     batch = Batch(
         batch=torch.arange(count).repeat_interleave(nodes), ptr=torch.arange(count + 1) * nodes
     )
@@ -260,12 +254,8 @@ def edited_cells(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor]:
         what stands there after the edit: 1 for an edge that comes, 0 for one that goes.
     """
     nodes = space.num_nodes
-    used = toggles >= 0
-    row = torch.arange(toggles.size(0))[:, None].expand_as(toggles)
-    if bool(used.all()):
-        ids, row = toggles.flatten(), row.flatten()
-    else:
-        ids, row = toggles[used], row[used]
+    row, place = (toggles >= 0).nonzero(as_tuple=True)
+    ids = toggles[row, place]
     u, v = space.ends(ids)
     start = row * (nodes * nodes)
     places = torch.cat([start + u * nodes + v, start + v * nodes + u])

@@ -200,6 +200,8 @@ class Search:
         self._proba: list[Tensor] = []
         self._rings: list[tuple[int, int | None]] = []
         self._asks_every_rule = False
+        self._ordered: _Ordered | None = None
+        self._tried_below = 1
 
     @property
     def is_finished(self) -> bool:
@@ -280,6 +282,7 @@ class Search:
             self._toggles.append(toggles[rows])
             self._places.append(rows + self.proposals)
             self._proba.append(proba[rows])
+            self._ordered = None
         return flipped
 
     def _by_the_rules(self, toggles: Tensor, proba: Tensor, rows: Tensor) -> Tensor:
@@ -307,20 +310,23 @@ class Search:
     def offer_subsets(self, policy: Ranking, *, most: int) -> None:
         """Ask about all smaller versions of the best flips, so that needless edits can be left out.
 
-        When a flip is left out for a smaller one, others move up; theirs are asked about as well.
+        When a flip is left out for a smaller one, others move up; theirs are asked about as well. What a
+        certificate tried, all sets of a size, is known.
 
         Raises:
             BudgetExhausted: When the budget ends here; what was asked is noted.
         """
         reductions = Reductions()
         while any(part.size(1) > 1 for part in self._toggles):
-            toggles, _, proba = self._distinct_flips()
-            order = best_first(self._scores(policy, toggles, proba), toggles)
-            rows = toggles[without_supersets(order, toggles, most=most)]
-            fresh = reductions.fresh(rows)
+            flips = self._in_order(policy)
+            rows = flips.toggles[without_supersets(flips.order, flips.toggles, most=most)]
+            fresh = reductions.fresh(rows, larger_than=self._tried_below)
             if not bool(fresh.any()):
                 return
             self.offer(ProposalBlock(reductions.of(rows[fresh])))
+            if self._ordered is flips:
+                # Nothing smaller flips, so the best are the same.
+                return
 
     def certify(self, most: int) -> Certificate | None:
         """Try all edit sets that are smaller than the smallest flip, size by size.
@@ -353,6 +359,7 @@ class Search:
                 for ranks in torch.arange(count).split(_CERTIFIED_AT_ONCE):
                     self.offer(ProposalBlock(level.toggles(ranks)))
                 tried.append(count - (self.rejected - refused))
+                self._tried_below = size + 1
         self._asks_every_rule = False
         below = int(min(len(tried) + 1, self._smallest()))
         if below == 1 and self._smallest() > 1:
@@ -364,15 +371,18 @@ class Search:
         sizes = [int((part != PAD).sum(dim=1).min()) for part in self._toggles]
         return min(sizes, default=math.inf)
 
-    def _distinct_flips(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Flips without repeats, in the order found: pair ids, places and probabilities."""
-        if not self._toggles:
-            return torch.empty(0, 1, dtype=torch.long), torch.empty(0), torch.empty(0, 1)
-        width = max(part.size(1) for part in self._toggles)
-        toggles = torch.cat([_widened(part, width) for part in self._toggles])
-        distinct = first_occurrences(candidate_keys(toggles))
-        places, proba = torch.cat(self._places)[distinct], torch.cat(self._proba)[distinct]
-        return toggles[distinct], places, proba
+    def _in_order(self, policy: Ranking) -> _Ordered:
+        """Flips without repeats and their order; worked out again only when there are more."""
+        if self._ordered is None or self._ordered.policy is not policy:
+            width = max(part.size(1) for part in self._toggles)
+            toggles = torch.cat([_widened(part, width) for part in self._toggles])
+            distinct = first_occurrences(candidate_keys(toggles))
+            toggles = toggles[distinct]
+            places, proba = torch.cat(self._places)[distinct], torch.cat(self._proba)[distinct]
+            scores = self._scores(policy, toggles, proba)
+            order = best_first(scores, toggles)
+            self._ordered = _Ordered(policy, toggles, places, proba, scores, order)
+        return self._ordered
 
     def _first_confirmed(self, toggles: Tensor, rows: Tensor) -> Tensor:
         """The first flip that also flips on the really edited graph, which ends the search."""
@@ -404,9 +414,9 @@ class Search:
             return [], 0
         problem, ranked_only, most = self.problem, choice.number is None, choice.most
         with problem.clock.stage("rank"):
-            toggles, places, proba = self._distinct_flips()
-            scores = self._scores(policy, toggles, proba)
-            order = best_first(scores, toggles)
+            ordered = self._in_order(policy)
+            toggles, places, proba = ordered.toggles, ordered.places, ordered.proba
+            scores, order = ordered.scores, ordered.order
             if minimal:
                 wanted = most + 10 if ranked_only else max(LOOKED_AT, most)
                 wanted = max(wanted, NOISED) if choice.robust else wanted
@@ -538,6 +548,18 @@ _Confirmed: TypeAlias = tuple[int, EditSet, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
+class _Ordered:
+    """Distinct flips in the order found, their scores by a policy, and which comes first by them."""
+
+    policy: Ranking
+    toggles: Tensor
+    places: Tensor
+    proba: Tensor
+    scores: Tensor
+    order: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class _Flipped:
     """Distinct flips: pair ids, when they were proposed, and their robustness where looked at."""
 
@@ -578,11 +600,14 @@ class Reductions:
     def __init__(self) -> None:
         self._known: set[int] = set()
 
-    def fresh(self, rows: Tensor) -> Tensor:
-        """Which candidates have smaller versions that were not given yet [candidates]."""
+    def fresh(self, rows: Tensor, *, larger_than: int = 1) -> Tensor:
+        """Which candidates of more than so many edits have smaller versions not given yet [candidates]."""
+        large = (rows != PAD).sum(dim=1) > larger_than
+        if not bool(large.any()):
+            return large
         keys = candidate_keys(rows).tolist()
         fresh = torch.tensor([key not in self._known for key in keys], dtype=torch.bool)
-        return fresh & ((rows != PAD).sum(dim=1) >= 2)
+        return fresh & large
 
     def of(self, rows: Tensor) -> Tensor:
         """The smaller versions of candidates [subsets, width]."""
@@ -620,7 +645,8 @@ def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
         toggles: All flips [flips, width].
         most: At most this many.
     """
-    if toggles.size(1) <= 1:
+    sizes = (toggles != PAD).sum(dim=1)
+    if not len(sizes) or bool(sizes.min() == sizes.max()):
         return order[:most]
     known = candidate_keys(toggles).sort().values
     kept: list[Tensor] = []

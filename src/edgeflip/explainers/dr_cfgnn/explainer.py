@@ -289,8 +289,10 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         """
         worth = self.config.widening.worth
         sure = min(self.config.widening.sure, worth)
-        for rows in sets_without_predictor(problem, self.config, removable):
-            yield from best.watched(ask(rows))
+        steps = sets_without_predictor(problem, self.config, removable)
+        rows = next(steps, None)
+        while rows is not None:
+            proba = yield from best.watched(ask(rows))
             # Single edits must nearly be the best; after pairs, what ends a ring is enough.
             share = sure if rows.size(1) == 1 else worth
             if (yield from self._ends(problem, best, share, reduced=True)):
@@ -298,6 +300,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             # Where ring 0 will be enough, likely additions come before all others.
             if best.score() >= (1 - worth) * best.ceiling(1):
                 return False
+            rows = _next(steps, proba)
         singles = torch.cat([problem.allowed.removals, problem.allowed.additions])
         if best.found and best.smallest > 1 and len(singles) <= self.config.certify:
             # The certificate of a pair needs them all anyway, and only larger sets are left to beat it.
@@ -494,7 +497,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             Why it ended; `"out_of_calls"` when there are more candidates than it may try.
         """
         config, allowed = self.config, problem.allowed
-        largest = min(config.remove.max, allowed.max_removed, allowed.max_edits)
+        largest = min(config.remove.max, allowed.max_removed, allowed.max_edits, most_edits)
         sets = removal_sets(removable, largest, config.max_removal_sets, problem.rng)
 
         def score(sets: Tensor) -> list[Tensor]:
@@ -523,6 +526,14 @@ _STOPPED = ("finished", "early", "interrupted")
 
 def _nothing() -> Tensor:
     return torch.empty(0, dtype=torch.long)
+
+
+def _next(steps: Generator[Tensor, Tensor, None], told: Tensor) -> Tensor | None:
+    """What a generator yields when it is told something, None at its end."""
+    try:
+        return steps.send(told)
+    except StopIteration:
+        return None
 
 
 def _plain_adjacency(space: PairSpace) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import TypeAlias
 
@@ -54,21 +54,22 @@ class Level:
         return any(shape.left for part in self._shapes for shape in part)
 
     def blocks(self) -> Iterator[Tensor]:
-        """Blocks of candidates as rows of pair ids, from all targets in turn."""
+        """Blocks of candidates as rows of pair ids, each with a share from every target."""
         rng = self._problem.rng
         streams = [draw_blocks(part, BLOCK, rng) for part in self._shapes]
-        while streams:
-            for stream in list(streams):
-                rows = next(stream, None)
-                if rows is None:
-                    streams.remove(stream)
-                else:
-                    yield rows
+        while True:
+            parts = [
+                rows for rows in (next(stream, None) for stream in streams) if rows is not None
+            ]
+            if not parts:
+                return
+            width = max(rows.size(1) for rows in parts)
+            yield torch.cat([_padded(rows, width) for rows in parts])
 
 
 def sets_without_predictor(
     problem: Problem, config: DRCFGNNConfig, removable: Tensor
-) -> Iterator[Tensor]:
+) -> Generator[Tensor, Tensor, None]:
     """What needs no link predictor, step by step, each made when it is reached [rows, edits].
 
     Single removals, single additions between nodes of the factual subgraph, pairs of removals. Where any
@@ -79,28 +80,27 @@ def sets_without_predictor(
         problem: The graph to explain, its factual subgraph known.
         config: How many may be removed, added and tried.
         removable: Edges of the factual subgraph that may go.
+
+    Yields:
+        Edit sets; it is sent their probabilities, NaN where a set was refused [rows, C].
     """
+    centre = removable[:0]
     allowed = problem.allowed
     most = min(config.iterations, config.widening.near)
     most_removed = min(config.remove.max, allowed.max_removed, allowed.max_edits)
     if most_removed and len(removable):
-        yield removable[:, None]
-    centre = None if problem.aims_at_one_class else _most_important(problem, removable)
-    within = _additions_within(problem, centre)[:most]
+        proba = yield removable[:, None]
+        centre = _most_important(problem, removable, proba)
+    within = _additions_within(problem, None if problem.aims_at_one_class else centre)[:most]
     if config.add.max and allowed.max_added and len(within):
         yield within[:, None]
     if most_removed >= 2 and 1 <= math.comb(len(removable), 2) <= most:
         yield torch.combinations(removable, 2)
 
 
-def _most_important(problem: Problem, removable: Tensor) -> Tensor:
+def _most_important(problem: Problem, removable: Tensor, proba: Tensor) -> Tensor:
     """The edge whose loss hurts the label most, none if it hardly does [at most 1]."""
-    removable = removable[problem.allowed.check(removable[:, None])]
-    if not len(removable):
-        return removable
-    # As a rule these were asked about before and cost nothing.
-    proba = problem.oracle.predict_edits(problem.space, removable[:, None], fill=problem.fill)
-    left, place = proba[:, problem.label].min(dim=0)
+    left, place = proba[:, problem.label].nan_to_num(nan=1.0).min(dim=0)
     hurts = bool(left <= (1 - _HURTS) * problem.proba[problem.label])
     return removable[place][None] if hurts else removable[:0]
 
@@ -158,9 +158,8 @@ class PaperSpace:
         found = []
         for parts in by_target:
             width = max((part.size(1) for part in parts), default=1)
-            padded = [functional.pad(p, (0, width - p.size(1)), value=PAD) for p in parts]
-            missing = len(few) - sum(map(len, parts))
-            additions = torch.cat([*padded, torch.full((missing, width), PAD)])
+            missing = torch.full((len(few) - sum(map(len, parts)), width), PAD)
+            additions = torch.cat([*(_padded(part, width) for part in parts), missing])
             found.append(self._shapes(Pools(few, additions), size))
         return found
 
@@ -173,10 +172,13 @@ class PaperSpace:
     def _shapes(self, pools: Pools, size: int | None = None) -> list[Shape]:
         """What can be drawn from pools within the constraints, of one size or of any."""
         config, allowed = self._config, self._problem.allowed
-        return [
-            shape
-            for shape in shapes_of(pools, config.remove, config.add, self._problem.rng)
-            if shape.k <= allowed.max_added
-            and shape.size <= allowed.max_edits
-            and size in (None, shape.size)
-        ]
+
+        def fits(r: int, k: int) -> bool:
+            within = k <= allowed.max_added and r + k <= allowed.max_edits
+            return within and size in (None, r + k)
+
+        return shapes_of(pools, config.remove, config.add, self._problem.rng, fits=fits)
+
+
+def _padded(rows: Tensor, width: int) -> Tensor:
+    return functional.pad(rows, (0, width - rows.size(1)), value=PAD)

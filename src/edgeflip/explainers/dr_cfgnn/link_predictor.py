@@ -209,25 +209,19 @@ class LinkPredictor(nn.Module):
             if target is not None:
                 classes[place, target] = 1.0
         result = torch.zeros(len(targets), *adjacency.shape)
-        for part, embeddings, pair in self._encoded(x, adjacency, before_each, len(targets)):
-            count = embeddings.size(0)
-            spread = embeddings.repeat(len(targets), 1, 1)
-            shared = None if pair is None else pair.repeat(len(targets), 1)
-            given = classes.repeat_interleave(count, dim=0) if self.num_classes else None
-            found = self._all_pairs(spread, shared, given)
-            result[:, part] = found.view(len(targets), *adjacency[part].shape)
+        for part, embeddings, pair in self._encoded(x, adjacency, before_each):
+            for place, chosen in enumerate(classes):
+                given = chosen.expand(len(embeddings), -1) if self.num_classes else None
+                result[place, part] = self._all_pairs(embeddings, pair, given)
         return result
 
     def _encoded(
-        self, x: Tensor, adjacency: Tensor, before_each: Callable[[], None], decoded: int = 1
+        self, x: Tensor, adjacency: Tensor, before_each: Callable[[], None]
     ) -> Iterator[tuple[slice, Tensor, Tensor | None]]:
-        """Variants of a graph in parts: which, their embeddings, and the pairs' first-layer rows.
-
-        Each part is small enough to be decoded for so many classes at once.
-        """
+        """Variants of a graph in parts: which, their embeddings, and the pairs' first-layer rows."""
         count, nodes, _ = adjacency.shape
         u, v = torch.triu_indices(nodes, nodes, offset=1)
-        step = max(1, _PAIR_CELLS // (nodes * nodes * max(self.config.decoder) * decoded))
+        step = max(1, _PAIR_CELLS // (nodes * nodes * max(self.config.decoder)))
         with in_evaluation(self):
             for start in range(0, count, step):
                 before_each()
@@ -244,10 +238,18 @@ class LinkPredictor(nn.Module):
         count, nodes, _ = embeddings.shape
         u, v = torch.triu_indices(nodes, nodes, offset=1)
         low, high = self.ends(embeddings, classes)
-        hidden = low[:, u].flatten(0, 1) + high[:, v].flatten(0, 1)
-        chances = self._logits(hidden if pair is None else hidden + pair).sigmoid()
+        chances = torch.empty(count, len(u))
+        # What stays in the processor's cache is worked off much faster than the whole stack at once.
+        step = max(1, _CACHED_CELLS // max(1, len(u) * low.size(2)))
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            hidden = low[part].index_select(1, u)
+            hidden += high[part].index_select(1, v)
+            if pair is not None:
+                hidden += pair.view(count, len(u), -1)[part]
+            chances[part] = self.rest(hidden.relu_()).squeeze(-1)
         result = torch.zeros(count, nodes, nodes)
-        result[:, u, v] = result[:, v, u] = chances.view(count, -1)
+        result[:, u, v] = result[:, v, u] = chances.sigmoid_()
         return result
 
     def _logits(self, hidden: Tensor) -> Tensor:
@@ -270,6 +272,9 @@ def in_evaluation(model: nn.Module) -> Iterator[None]:
 
 # Values of one hidden layer over all pairs at once; larger stacks are worked off in parts.
 _PAIR_CELLS = 20_000_000
+
+# The same of the stacks that are decoded at once.
+_CACHED_CELLS = 500_000
 
 
 def _class_embedding(num_classes: int, width: int) -> nn.Module | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -160,8 +160,15 @@ def removal_sets(ids: Tensor, largest: int, most: int, rng: random.Random) -> Te
     return torch.cat(parts)
 
 
-def shapes_of(pools: Pools, remove: SizeConfig, add: SizeConfig, rng: random.Random) -> list[Shape]:
-    """Every (r, k) with its weight, without the empty edit.
+def shapes_of(
+    pools: Pools,
+    remove: SizeConfig,
+    add: SizeConfig,
+    rng: random.Random,
+    *,
+    fits: Callable[[int, int], bool] = lambda r, k: True,
+) -> list[Shape]:
+    """Every (r, k) that fits with its weight, without the empty edit.
 
     Sizes are drawn by p(r) and p(k), and all removal sets of a size are as likely, however many
     candidate additions each has: so sets with as many make shapes of their own. Where more edges are
@@ -170,7 +177,7 @@ def shapes_of(pools: Pools, remove: SizeConfig, add: SizeConfig, rng: random.Ran
     sizes = (pools.removals >= 0).sum(dim=1)
     counts = (pools.additions >= 0).sum(dim=1)
     largest = int(sizes.max())
-    down = _clipped(remove.weights(), largest)
+    down, up = _clipped(remove.weights(), largest), add.weights()
     shapes = []
     for r in range(largest + 1):
         of_size = sizes == r
@@ -179,8 +186,8 @@ def shapes_of(pools: Pools, remove: SizeConfig, add: SizeConfig, rng: random.Ran
             share = len(rows) / int(of_size.sum())
             shapes += [
                 Shape(pools, rows, r, k, down[r] * share * weight, rng)
-                for k, weight in enumerate(_clipped(add.weights(), count))
-                if r + k
+                for k, weight in enumerate(_clipped(up, count))
+                if r + k and fits(r, k)
             ]
     return shapes
 
@@ -203,6 +210,10 @@ def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iter
         open_shapes = [shape for shape in shapes if shape.left]
         if not open_shapes:
             return
+        if len(open_shapes) == 1:
+            rows = open_shapes[0].take(block)
+            yield torch.nn.functional.pad(rows, (0, width - rows.size(1)), value=-1)
+            continue
         weights = torch.tensor([shape.weight for shape in open_shapes], dtype=torch.float64)
         if float(weights.sum()) <= 0:
             weights = torch.ones_like(weights)
