@@ -103,6 +103,52 @@ def test_the_same_flip_is_counted_once():
     assert len(answer) == 1
 
 
+def test_needless_edits_are_left_out_step_by_step():
+    singles = fitted(RandomSearch(RandomConfig(stop_at_first=False))).explain(
+        GRAPH, constraints=Constraints(max_edits=1), keep=100
+    )
+    one, other = (entry.edits for entry in singles.counterfactuals[:2])
+
+    def script(problem):
+        ids = problem.space.ids_of([*one.edges, *other.edges])
+        blocks = ([int(ids[0]), k] for k in range(problem.space.num_pairs) if k not in ids)
+        outcome = yield ProposalBlock(torch.tensor(list(blocks)))
+        assert bool(outcome.flipped.any())
+        outcome = yield ProposalBlock(ids[None])
+        assert outcome.proba.shape[0] == 1
+
+    explainer = scripted(script)
+    explainer._wants_minimal = lambda: True
+    answer = explainer.explain(GRAPH, keep=3)
+    assert answer.best.edits == one
+    # All smaller versions were asked about, so no answer but the first found contains a smaller flip.
+    flips = {entry.edits for entry in singles.counterfactuals}
+    wordy = [
+        entry
+        for entry in answer.counterfactuals
+        if len(entry.edits) > 1 and any(part in flips for part in entry.edits.subsets())
+    ]
+    assert wordy in ([], [answer.first])
+
+
+def test_needless_edits_go_before_a_certificate_spends_the_budget():
+    singles = fitted(RandomSearch(RandomConfig(stop_at_first=False))).explain(
+        GRAPH, constraints=Constraints(max_edits=1), keep=100
+    )
+    one = singles.best.edits
+
+    def script(problem):
+        ids = problem.space.ids_of(one.edges)
+        yield ProposalBlock(torch.tensor([[int(ids[0]), int(ids[0] == 0)]]))
+
+    explainer = scripted(script)
+    explainer._wants_minimal, explainer._certifies = lambda: True, lambda: 1000
+    answer = explainer.explain(GRAPH, budget=Budget(oracle_calls=3))
+    assert answer.best.edits == one
+    assert answer.certificate.below == 1
+    assert answer.trace.stages["oracle"].oracle_calls == 3
+
+
 def test_a_budget_that_ends_in_a_block_keeps_what_was_found():
     everything = fitted(RandomSearch(RandomConfig(stop_at_first=False))).explain(
         GRAPH, constraints=Constraints(max_edits=1), keep=100

@@ -584,6 +584,18 @@ def test_a_claim_that_is_not_so_is_refused_whatever_its_checksum(claim, fault):
         verify_certificate(dataclasses.replace(answer, certificate=claim), oracle)
 
 
+def test_a_single_edit_that_was_not_kept_is_looked_for():
+    graph, oracle = graphs()[0], Edges(graphs()[0], 1)
+    answer = explainer(oracle, certify=500).explain(graph)
+    assert answer.certificate == Certificate(1)
+    larger = dataclasses.replace(answer.best, edits=EditSet(removed=edge_pairs(graph)))
+    assert larger.size > 1
+    shown = dataclasses.replace(answer, counterfactuals=(larger,))
+    assert verify_certificate(shown, oracle) > 1
+    nothing = dataclasses.replace(answer, counterfactuals=())
+    assert verify_certificate(nothing, oracle) >= 1
+
+
 def test_a_smaller_counterfactual_is_named():
     graph = graphs()[0]
     answer = explainer(Edges(graph, 3), certify=10**6).explain(graph)

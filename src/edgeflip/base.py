@@ -496,12 +496,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             stopped_by, interrupted = "interrupted", True
         search.leave_rings()
         try:
-            if self._certifies() and stopped_by in _COMPLETE:
-                with problem.clock.stage("certify"):
-                    certificate = search.certify(self._certifies())
             if self._wants_minimal() and stopped_by in _COMPLETE:
                 with suppress(BudgetExhausted):
                     search.offer_subsets(self.ranking, most=choice.most)
+            if self._certifies() and stopped_by in _COMPLETE:
+                with problem.clock.stage("certify"):
+                    certificate = search.certify(self._certifies())
             found, flips = search.counterfactuals(
                 self.ranking, choice, minimal=self._wants_minimal()
             )

@@ -188,7 +188,7 @@ def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None
     edited = [copy.copy(graph) for _ in counts]
     for name, values in parts.items():
         for each, value in zip(edited, values, strict=True):
-            each[name] = value.contiguous()
+            each[name] = value.clone(memory_format=torch.contiguous_format)
     return edited
 
 

@@ -201,7 +201,6 @@ class Search:
         self._rings: list[tuple[int, int | None]] = []
         self._asks_every_rule = False
         self._ordered: _Ordered | None = None
-        self._tried_below = 1
 
     @property
     def is_finished(self) -> bool:
@@ -310,8 +309,7 @@ class Search:
     def offer_subsets(self, policy: Ranking, *, most: int) -> None:
         """Ask about all smaller versions of the best flips, so that needless edits can be left out.
 
-        When a flip is left out for a smaller one, others move up; theirs are asked about as well. What a
-        certificate tried, all sets of a size, is known.
+        When a flip is left out for a smaller one, others move up; theirs are asked about as well.
 
         Raises:
             BudgetExhausted: When the budget ends here; what was asked is noted.
@@ -320,7 +318,7 @@ class Search:
         while any(part.size(1) > 1 for part in self._toggles):
             flips = self._in_order(policy)
             rows = flips.toggles[without_supersets(flips.order, flips.toggles, most=most)]
-            fresh = reductions.fresh(rows, larger_than=self._tried_below)
+            fresh = reductions.fresh(rows)
             if not bool(fresh.any()):
                 return
             self.offer(ProposalBlock(reductions.of(rows[fresh])))
@@ -359,7 +357,6 @@ class Search:
                 for ranks in torch.arange(count).split(_CERTIFIED_AT_ONCE):
                     self.offer(ProposalBlock(level.toggles(ranks)))
                 tried.append(count - (self.rejected - refused))
-                self._tried_below = size + 1
         self._asks_every_rule = False
         below = int(min(len(tried) + 1, self._smallest()))
         if below == 1 and self._smallest() > 1:
@@ -600,14 +597,11 @@ class Reductions:
     def __init__(self) -> None:
         self._known: set[int] = set()
 
-    def fresh(self, rows: Tensor, *, larger_than: int = 1) -> Tensor:
-        """Which candidates of more than so many edits have smaller versions not given yet [candidates]."""
-        large = (rows != PAD).sum(dim=1) > larger_than
-        if not bool(large.any()):
-            return large
+    def fresh(self, rows: Tensor) -> Tensor:
+        """Which candidates have smaller versions that were not given yet [candidates]."""
         keys = candidate_keys(rows).tolist()
         fresh = torch.tensor([key not in self._known for key in keys], dtype=torch.bool)
-        return fresh & large
+        return fresh & ((rows != PAD).sum(dim=1) >= 2)
 
     def of(self, rows: Tensor) -> Tensor:
         """The smaller versions of candidates [subsets, width]."""

@@ -497,7 +497,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             Why it ended; `"out_of_calls"` when there are more candidates than it may try.
         """
         config, allowed = self.config, problem.allowed
-        largest = min(config.remove.max, allowed.max_removed, allowed.max_edits, most_edits)
+        largest = min(config.remove.max, allowed.max_removed, allowed.max_edits)
         sets = removal_sets(removable, largest, config.max_removal_sets, problem.rng)
 
         def score(sets: Tensor) -> list[Tensor]:

@@ -73,8 +73,8 @@ def sets_without_predictor(
     """What needs no link predictor, step by step, each made when it is reached [rows, edits].
 
     Single removals, single additions between nodes of the factual subgraph, pairs of removals. Where any
-    other class will do, only additions at the edge that matters most: elsewhere one may lead to another
-    class too, but says nothing of what made this one.
+    other class will do, only additions at the edge that matters most, none if nothing may go: elsewhere
+    one may lead to another class too, but says nothing of what made this one.
 
     Args:
         problem: The graph to explain, its factual subgraph known.

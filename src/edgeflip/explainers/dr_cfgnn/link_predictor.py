@@ -246,7 +246,7 @@ class LinkPredictor(nn.Module):
             hidden = low[part].index_select(1, u)
             hidden += high[part].index_select(1, v)
             if pair is not None:
-                hidden += pair.view(count, len(u), -1)[part]
+                hidden += pair.view(count, len(u), low.size(2))[part]
             chances[part] = self.rest(hidden.relu_()).squeeze(-1)
         result = torch.zeros(count, nodes, nodes)
         result[:, u, v] = result[:, v, u] = chances.sigmoid_()

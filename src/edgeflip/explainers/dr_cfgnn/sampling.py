@@ -174,21 +174,20 @@ def shapes_of(
     candidate additions each has: so sets with as many make shapes of their own. Where more edges are
     drawn than there are, all there are are taken, as in the published code.
     """
-    sizes = (pools.removals >= 0).sum(dim=1)
-    counts = (pools.additions >= 0).sum(dim=1)
-    largest = int(sizes.max())
-    down, up = _clipped(remove.weights(), largest), add.weights()
+    sizes = (pools.removals >= 0).sum(dim=1).tolist()
+    counts = (pools.additions >= 0).sum(dim=1).tolist()
+    alike: dict[tuple[int, int], list[int]] = {}
+    for row, kind in enumerate(zip(sizes, counts, strict=True)):
+        alike.setdefault(kind, []).append(row)
+    down, up = _clipped(remove.weights(), max(sizes)), add.weights()
     shapes = []
-    for r in range(largest + 1):
-        of_size = sizes == r
-        for count in counts[of_size].unique().tolist():
-            rows = (of_size & (counts == count)).nonzero().flatten()
-            share = len(rows) / int(of_size.sum())
-            shapes += [
-                Shape(pools, rows, r, k, down[r] * share * weight, rng)
-                for k, weight in enumerate(_clipped(up, count))
-                if r + k and fits(r, k)
-            ]
+    for (r, count), rows in sorted(alike.items()):
+        share = len(rows) / sizes.count(r)
+        shapes += [
+            Shape(pools, torch.tensor(rows), r, k, down[r] * share * weight, rng)
+            for k, weight in enumerate(_clipped(up, count))
+            if r + k and fits(r, k)
+        ]
     return shapes
 
 
