@@ -201,6 +201,7 @@ class Search:
         self._rings: list[tuple[int, int | None]] = []
         self._asks_every_rule = False
         self._ordered: _Ordered | None = None
+        self._tried_alone = torch.zeros(problem.space.num_pairs, dtype=torch.bool)
 
     @property
     def is_finished(self) -> bool:
@@ -261,6 +262,8 @@ class Search:
             else:
                 proba = torch.full((len(toggles), answers.size(1)), torch.nan)
                 proba[allowed] = answers
+            if toggles.size(1) == 1:
+                self._tried_alone[toggles.flatten()] = True
             flipped = self._note(toggles, proba)
             self.rejected += int((~allowed).sum())
             self.proposals += len(toggles)
@@ -318,13 +321,22 @@ class Search:
         while any(part.size(1) > 1 for part in self._toggles):
             flips = self._in_order(policy)
             rows = flips.toggles[without_supersets(flips.order, flips.toggles, most=most)]
-            fresh = reductions.fresh(rows)
+            fresh = reductions.fresh(rows) & ~self._are_known_pairs(rows)
             if not bool(fresh.any()):
                 return
             self.offer(ProposalBlock(reductions.of(rows[fresh])))
             if self._ordered is flips:
                 # Nothing smaller flips, so the best are the same.
                 return
+
+    def _are_known_pairs(self, rows: Tensor) -> Tensor:
+        """Which candidates are pairs of edits that were both tried alone [candidates]."""
+        if self.problem.constraints.rules:
+            # Not every flip of a block is put to rules; asking again makes up for it.
+            return torch.zeros(len(rows), dtype=torch.bool)
+        used = rows != PAD
+        known = self._tried_alone[rows.clamp(min=0)] | ~used
+        return known.all(dim=1) & (used.sum(dim=1) == 2)
 
     def certify(self, most: int) -> Certificate | None:
         """Try all edit sets that are smaller than the smallest flip, size by size.

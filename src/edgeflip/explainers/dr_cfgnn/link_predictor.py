@@ -103,12 +103,15 @@ class LinkPredictor(nn.Module):
         if self.config.structural:
             node, pair = structural_features(adjacency, mask)
             hidden = hidden + functional.linear(node, first.weight[:, self.num_features :])
-        messages = gcn_normalised(adjacency)
+        messages, padded = gcn_normalised(adjacency), not bool(mask.all())
         for place, (weight, norm) in enumerate(zip(self.weights, self.norms, strict=True)):
             hidden = messages @ (weight(hidden) if place else hidden)
-            rows = norm(hidden[mask])
-            hidden = torch.zeros_like(hidden)
-            hidden[mask] = self.dropout(rows.relu())
+            rows = self.dropout(norm(hidden[mask] if padded else hidden.flatten(0, 1)).relu())
+            if padded:
+                hidden = torch.zeros_like(hidden)
+                hidden[mask] = rows
+            else:
+                hidden = rows.view_as(hidden)
         return hidden, pair
 
     def _first_layer(self) -> nn.Linear:
