@@ -41,7 +41,10 @@ def _cell(summary: Summary, dataset: str, method: str) -> str:
 
 def _learning(results: Results, method: str) -> str:
     took = [fit["cpu_seconds"] for fit in results.fits if fit["method"] == method]
-    return f"{min(took):.0f}–{max(took):.0f}" if took and max(took) >= 0.5 else "–"
+    if not took or max(took) < 0.5:
+        return "–"
+    least, most = f"{min(took):.0f}", f"{max(took):.0f}"
+    return least if least == most else f"{least}–{most}"
 
 
 if __name__ == "__main__":

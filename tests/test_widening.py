@@ -105,6 +105,28 @@ def test_answers_beyond_the_papers_space_are_found_and_say_their_ring(needed):
     assert all(entry.ring is None for entry in near.counterfactuals)
 
 
+def test_one_of_several_classes_is_sought_further_in_the_papers_space():
+    graph = graphs()[0]
+
+    class Third(Edges):
+        """One more class that nothing leads to."""
+
+        num_classes = 3
+        class_names = ("as it was", "changed", "never")
+
+        def _answer(self, edges):
+            return torch.cat([super()._answer(edges), torch.zeros(1)])
+
+    tried = {}
+    for near_edits in (1, 3):
+        widening = WideningConfig(near_edits=near_edits)
+        made = explainer(Third(graph, 8), add=SizeConfig(max=2), threshold=0.0, widening=widening)
+        for target in (None, 1):
+            tried[near_edits, target] = made.explain(graph, target=target).trace.proposals
+    assert tried[1, 1] == tried[3, 1]
+    assert tried[1, None] < tried[3, None]
+
+
 def test_a_good_answer_nearby_ends_the_search():
     graph = graphs()[0]
     oracle = Edges(graph, 1)

@@ -143,6 +143,11 @@ class Problem:
         """Whether only one class can be the new one."""
         return self.target is not None or len(self.proba) == 2
 
+    @property
+    def wants_one_of_many(self) -> bool:
+        """Whether a class is asked for where there are others to change to."""
+        return self.target is not None and len(self.proba) > 2
+
     def flips(self, proba: Tensor) -> Tensor:
         """Where probabilities [candidates, C] are a change of class as asked [candidates]."""
         labels = proba.argmax(dim=1)

@@ -26,7 +26,10 @@ def verify(
     """
     read = CounterfactualSet.load_json(answer)
     tried = verify_certificate(read, load_oracle(oracle), constraints=_constraints_of(read))
-    stdout().print(f"Verified with {tried:,} edited graphs: {read.certificate}.", soft_wrap=True)
+    stdout().print(
+        f"Verified with {tried:,} edited graph{'s'[: tried != 1]}: {read.certificate}.",
+        soft_wrap=True,
+    )
 
 
 def _constraints_of(answer: CounterfactualSet) -> Constraints:

@@ -48,8 +48,8 @@ from edgeflip.threads import one_thread
 # Few candidates first, since most flips are found early.
 _FIRST_BLOCK = 128
 
-# Edits of ring 0 at least, where nodes have only so much room.
-_NEAR_EDITS_IF_FULL = 3
+# Edits of ring 0 at least, where single edits are hardly enough.
+_NEAR_EDITS_IF_HARD = 3
 
 # Cells of adjacency matrices made at once.
 _STACK_CELLS = 20_000_000
@@ -257,9 +257,9 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
         beam = cache(lambda: Beam(problem, settings, self._likelihoods(problem)))
         near = min(self.config.iterations, settings.near)
         near_edits = settings.near_edits
-        if problem.constraints.room:
-            # Nodes that are full change an edge for another: single edits hardly exist.
-            near_edits = max(near_edits, _NEAR_EDITS_IF_FULL)
+        if problem.constraints.room or problem.wants_one_of_many:
+            # Nodes that are full change an edge for another, and a certain class lies further away.
+            near_edits = max(near_edits, _NEAR_EDITS_IF_HARD)
         edits = min(self.config.remove.max + self.config.add.max, near_edits)
         largest = min(problem.allowed.max_edits, settings.max_edits)
         rings: tuple[Callable[[], Generator[ProposalBlock, Outcome | None, Any]], ...] = (

@@ -46,8 +46,9 @@ class WideningConfig:
             highest there could be.
         sure: The search ends before the link predictor is asked when single edits in the factual
             subgraph come within this share of the highest score there could be.
-        near_edits: Edits of ring 0, the paper's space, at most; three where nodes have only so much
-            room, as atoms have. The paper's own limits hold too.
+        near_edits: Edits of ring 0, the paper's space, at most; at least three where nodes have only
+            so much room, as atoms have, or one of several classes is asked for. The paper's own limits
+            hold too.
         near: Candidates of ring 0, and of ring 1, at most.
         lower: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
         width: States of the beam, ring 2.
