@@ -131,6 +131,29 @@ def test_needless_edits_are_left_out_step_by_step():
     assert wordy in ([], [answer.first])
 
 
+def test_a_candidate_without_edits_does_not_pass_for_a_tried_edit():
+    pair = (GRAPH.num_nodes - 2, GRAPH.num_nodes - 1)
+    before = pair in edge_pairs(GRAPH)
+
+    class LastPair:
+        """Another class when the last pair of nodes changes."""
+
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            changed = [(pair in edge_pairs(graph)) != before for graph in graphs]
+            return torch.tensor([[0.1, 0.9] if hit else [0.9, 0.1] for hit in changed])
+
+    def script(problem):
+        last = problem.space.num_pairs - 1
+        yield ProposalBlock(torch.tensor([[-1], [0]]))
+        yield ProposalBlock(torch.tensor([[last, 0]]))
+
+    explainer = fitted(Scripted(), LastPair())
+    explainer.script, explainer._wants_minimal = script, lambda: True
+    assert explainer.explain(GRAPH).best.edits.edges == (pair,)
+
+
 def test_needless_edits_go_before_a_certificate_spends_the_budget():
     singles = fitted(RandomSearch(RandomConfig(stop_at_first=False))).explain(
         GRAPH, constraints=Constraints(max_edits=1), keep=100

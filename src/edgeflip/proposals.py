@@ -126,6 +126,11 @@ def _cancel_repeats(ordered: Tensor) -> Tensor:
     return kept.sort(dim=1, descending=True).values
 
 
+def widened(toggles: Tensor, width: int) -> Tensor:
+    """Candidates with more room, padded [candidates, width]."""
+    return torch.nn.functional.pad(toggles, (0, width - toggles.size(1)), value=PAD)
+
+
 # Multipliers of the splitmix64 generator, as signed 64-bit integers.
 _MIX = (-0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15)
 

@@ -28,8 +28,9 @@ from edgeflip.explanation import (
 )
 from edgeflip.graphs import PairSpace
 from edgeflip.metering import MeteredOracle, checked_proba
-from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
+from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences, widened
 from edgeflip.ranking import Flips, Ranking, best_first, rate
+from edgeflip.subsets import Reductions, without_supersets
 
 Proposal: TypeAlias = EditSet | ProposalBlock
 """What `_propose` yields: one edit set, or a block of many."""
@@ -206,7 +207,7 @@ class Search:
         self._rings: list[tuple[int, int | None]] = []
         self._asks_every_rule = False
         self._ordered: _Ordered | None = None
-        self._tried_alone = torch.zeros(problem.space.num_pairs, dtype=torch.bool)
+        self._tried_alone: list[Tensor] = []
 
     @property
     def is_finished(self) -> bool:
@@ -268,7 +269,7 @@ class Search:
                 proba = torch.full((len(toggles), answers.size(1)), torch.nan)
                 proba[allowed] = answers
             if toggles.size(1) == 1:
-                self._tried_alone[toggles.flatten()] = True
+                self._tried_alone.append(toggles[~proba.isnan().any(dim=1)].flatten())
             flipped = self._note(toggles, proba)
             self.rejected += int((~allowed).sum())
             self.proposals += len(toggles)
@@ -336,11 +337,11 @@ class Search:
 
     def _are_known_pairs(self, rows: Tensor) -> Tensor:
         """Which candidates are pairs of edits that were both tried alone [candidates]."""
-        if self.problem.constraints.rules:
+        if self.problem.constraints.rules or not self._tried_alone:
             # Not every flip of a block is put to rules; asking again makes up for it.
             return torch.zeros(len(rows), dtype=torch.bool)
         used = rows != PAD
-        known = self._tried_alone[rows.clamp(min=0)] | ~used
+        known = torch.isin(rows, torch.cat(self._tried_alone)) | ~used
         return known.all(dim=1) & (used.sum(dim=1) == 2)
 
     def certify(self, most: int) -> Certificate | None:
@@ -389,7 +390,7 @@ class Search:
         """Flips without repeats and their order; worked out again only when there are more."""
         if self._ordered is None or self._ordered.policy is not policy:
             width = max(part.size(1) for part in self._toggles)
-            toggles = torch.cat([_widened(part, width) for part in self._toggles])
+            toggles = torch.cat([widened(part, width) for part in self._toggles])
             distinct = first_occurrences(candidate_keys(toggles))
             toggles = toggles[distinct]
             places, proba = torch.cat(self._places)[distinct], torch.cat(self._proba)[distinct]
@@ -595,103 +596,11 @@ def _advance(stream: Iterator[Proposal], answer: Outcome | None) -> Proposal:
     return next(stream)
 
 
-# Of more edits than this not all subsets are asked about: 10 edits have a thousand of them.
-_SUBSET_EDITS = 10
-
 # Candidates of a certificate that are asked about at once.
 _CERTIFIED_AT_ONCE = 4096
 
 # Of one block's flips so many are put to rules at most, and no more when so many were accepted.
 _RULES_ASKED, _RULES_WANTED = 400, 100
-
-# Flips that are looked through for needless edits at once.
-_EXAMINED = 2000
-
-
-class Reductions:
-    """Smaller versions of candidates, which tell whether all their edits are needed; of each one once."""
-
-    def __init__(self) -> None:
-        self._known: set[int] = set()
-
-    def fresh(self, rows: Tensor) -> Tensor:
-        """Which candidates have smaller versions that were not given yet [candidates]."""
-        keys = candidate_keys(rows).tolist()
-        fresh = torch.tensor([key not in self._known for key in keys], dtype=torch.bool)
-        return fresh & ((rows != PAD).sum(dim=1) >= 2)
-
-    def of(self, rows: Tensor) -> Tensor:
-        """The smaller versions of candidates [subsets, width]."""
-        self._known.update(candidate_keys(rows).tolist())
-        return _smaller_versions(rows)
-
-
-def _smaller_versions(rows: Tensor) -> Tensor:
-    """All non-empty proper subsets of the edits of candidates, padded [subsets, width].
-
-    Of many edits only those with one edit fewer: what flips among them is reduced in its turn. Those of
-    the first candidate come first.
-    """
-    rows = rows.sort(dim=1, descending=True).values
-    sizes = (rows != PAD).sum(dim=1)
-    parts, owners = [], []
-    for size in sizes.unique().tolist():
-        if size > _SUBSET_EDITS:
-            chosen = ~torch.eye(size, dtype=torch.bool)
-        else:
-            masks = torch.arange(1, 2**size - 1)
-            chosen = (masks[:, None] >> torch.arange(size)) & 1 > 0
-        places = (sizes == size).nonzero().flatten()
-        smaller = torch.where(chosen, rows[places, None, :size], PAD)
-        parts.append(_widened(smaller.flatten(end_dim=1), rows.size(1)))
-        owners.append(places.repeat_interleave(len(chosen)))
-    return torch.cat(parts)[torch.cat(owners).argsort(stable=True)]
-
-
-def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
-    """The first entries of an order, without those that contain another flip.
-
-    Args:
-        order: Places of flips, best first.
-        toggles: All flips [flips, width].
-        most: At most this many.
-    """
-    sizes = (toggles != PAD).sum(dim=1)
-    if not len(sizes) or bool(sizes.min() == sizes.max()):
-        return order[:most]
-    known = candidate_keys(toggles).sort().values
-    kept: list[Tensor] = []
-    for part in order.split(_EXAMINED):
-        kept.append(part[~_are_wordy(toggles[part], known)])
-        if sum(map(len, kept)) >= most:
-            break
-    return torch.cat(kept)[:most] if kept else order
-
-
-def _are_wordy(toggles: Tensor, known: Tensor) -> Tensor:
-    """Which flips contain another; keys of all of them are known, in order [flips]."""
-    rows = toggles.sort(dim=1, descending=True).values
-    sizes = (rows != PAD).sum(dim=1)
-    wordy = torch.zeros(len(rows), dtype=torch.bool)
-    for size in sizes.unique().tolist():
-        if size >= 2:
-            places = (sizes == size).nonzero().flatten()
-            keys = _subset_keys(rows[places, :size])
-            found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
-            wordy[places] = found.any(dim=1)
-    return wordy
-
-
-def _subset_keys(rows: Tensor) -> Tensor:
-    """Keys of the smaller versions of candidates of one size, see `_smaller_versions` [rows, …]."""
-    single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
-    if rows.size(1) > _SUBSET_EDITS:
-        # Keys are combined by exclusive or, so what is combined twice is taken out.
-        return candidate_keys(rows)[:, None] ^ single
-    keys = torch.zeros(len(rows), 1, dtype=torch.long)
-    for column in single.unbind(dim=1):
-        keys = torch.cat([keys, keys ^ column[:, None]], dim=1)
-    return keys[:, 1:-1].contiguous()
 
 
 def _with_first(order: Tensor, keep: int) -> Tensor:
@@ -700,10 +609,6 @@ def _with_first(order: Tensor, keep: int) -> Tensor:
         return order
     rest = order[order != 0]
     return torch.cat([rest[: keep - 1], torch.zeros(1, dtype=torch.long), rest[keep - 1 :]])
-
-
-def _widened(toggles: Tensor, width: int) -> Tensor:
-    return torch.nn.functional.pad(toggles, (0, width - toggles.size(1)), value=PAD)
 
 
 def frozen(oracle: Any) -> Any:

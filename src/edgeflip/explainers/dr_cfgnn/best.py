@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.proposals import PAD, ProposalBlock, widened
 from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, rate
-from edgeflip.search import Outcome, Problem, Reductions, without_supersets
+from edgeflip.search import Outcome, Problem
+from edgeflip.subsets import Reductions, without_supersets
 
 Value = TypeVar("Value")
 
@@ -102,8 +102,8 @@ class BestSoFar:
     def _best_flips(self, most: int) -> tuple[Tensor, Tensor]:
         """The best of those that will stay, as far as known, and their scores."""
         width = max(part.size(1) for part in self._flips)
-        parts = [functional.pad(part, (0, width - part.size(1)), value=PAD) for part in self._flips]
-        flips, scores = torch.cat(parts), torch.cat(self._scores)
+        flips = torch.cat([widened(part, width) for part in self._flips])
+        scores = torch.cat(self._scores)
         order = scores.argsort(descending=True, stable=True)
         order = without_supersets(order, flips, most=most) if self._minimal else order[:most]
         return flips[order], scores[order]

@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, shapes_of
-from edgeflip.proposals import PAD
+from edgeflip.proposals import PAD, widened
 from edgeflip.search import Problem
 
 Score: TypeAlias = Callable[[Tensor], list[Tensor]]
@@ -64,7 +63,7 @@ class Level:
             if not parts:
                 return
             width = max(rows.size(1) for rows in parts)
-            yield torch.cat([_padded(rows, width) for rows in parts])
+            yield torch.cat([widened(rows, width) for rows in parts])
 
 
 def sets_without_predictor(
@@ -159,7 +158,7 @@ class PaperSpace:
         for parts in by_target:
             width = max((part.size(1) for part in parts), default=1)
             missing = torch.full((len(few) - sum(map(len, parts)), width), PAD)
-            additions = torch.cat([*(_padded(part, width) for part in parts), missing])
+            additions = torch.cat([*(widened(part, width) for part in parts), missing])
             found.append(self._shapes(Pools(few, additions), size))
         return found
 
@@ -178,7 +177,3 @@ class PaperSpace:
             return within and size in (None, r + k)
 
         return shapes_of(pools, config.remove, config.add, self._problem.rng, fits=fits)
-
-
-def _padded(rows: Tensor, width: int) -> Tensor:
-    return functional.pad(rows, (0, width - rows.size(1)), value=PAD)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from edgeflip.combinatorics import COUNT_LIMIT, RandomOrder, unrank
 from edgeflip.errors import ConfigError
+from edgeflip.proposals import widened
 from edgeflip.settings import STRICT
 
 # Orders of up to so many choices are stored; longer ones are computed as they are needed.
@@ -155,7 +156,7 @@ def removal_sets(ids: Tensor, largest: int, most: int, rng: random.Random) -> Te
         places = range(count) if count <= room else sorted(rng.sample(range(count), room))
         ranks = torch.tensor(list(places))
         rows = ids[unrank(ranks, ids.numel(), size)]
-        parts.append(torch.nn.functional.pad(rows, (0, largest - size), value=-1))
+        parts.append(widened(rows, largest))
         room -= len(rows)
     return torch.cat(parts)
 
@@ -211,7 +212,7 @@ def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iter
             return
         if len(open_shapes) == 1:
             rows = open_shapes[0].take(block)
-            yield torch.nn.functional.pad(rows, (0, width - rows.size(1)), value=-1)
+            yield widened(rows, width)
             continue
         weights = torch.tensor([shape.weight for shape in open_shapes], dtype=torch.float64)
         if float(weights.sum()) <= 0:
@@ -223,7 +224,7 @@ def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iter
         for shape, count, turn in zip(open_shapes, counts, turns, strict=True):
             if count:
                 rows = shape.take(count)
-                parts.append(torch.nn.functional.pad(rows, (0, width - rows.size(1)), value=-1))
+                parts.append(widened(rows, width))
                 places.append(turn[: len(rows)])
         # What is drawn first is tried first; a shape that has run out is drawn in vain.
         yield torch.cat(parts)[torch.cat(places).argsort()]
