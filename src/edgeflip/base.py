@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import random
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -465,8 +464,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         wanted = self._check_target(target, label, len(proba))
         # Graphs explained with one seed still get draws of their own.
         edges = zlib.crc32(space.edge_ids.numpy().tobytes())
-        rng = random.Random(f"{seed} {space.num_nodes} {edges}")
-        return Problem(space, allowed, constraints, meter, proba, label, wanted, fill, rng, clock)
+        stream = f"{seed} {space.num_nodes} {edges}"
+        return Problem(
+            space, allowed, constraints, meter, proba, label, wanted, fill, stream, clock
+        )
 
     def _answer(
         self,

@@ -104,7 +104,7 @@ class Problem:
         label: The predicted class.
         target: The wanted class, None for any other.
         fill: The attributes of added edges.
-        rng: The generator that all of the method's random choices come from.
+        stream: What the method's random numbers come from, see `rng`.
         clock: Time and oracle calls per stage.
         factual: Set by methods that find a factual subgraph, to be kept with the answer.
         message: What to tell people when nothing is found.
@@ -124,7 +124,7 @@ class Problem:
     label: int
     target: int | None
     fill: EdgeFill | None
-    rng: random.Random
+    stream: str
     clock: StageClock
     factual: FactualSubgraph | None = field(default=None)
     notes: dict[str, Any] = field(default_factory=dict)
@@ -138,6 +138,18 @@ class Problem:
     def graph(self) -> Data:
         """The input graph; never change it."""
         return self.space.graph
+
+    def rng(self, name: str) -> random.Random:
+        """Random numbers for one purpose, from their beginning at every call.
+
+        Each name has a stream of its own, so that what one stage draws never depends on what another
+        drew before.
+        """
+        return random.Random(f"{self.stream} {name}")
+
+    def generator(self, name: str) -> torch.Generator:
+        """The same for torch."""
+        return torch.Generator().manual_seed(self.rng(name).getrandbits(63))
 
     @property
     def aims_at_one_class(self) -> bool:

@@ -31,7 +31,7 @@ class ForgetfulSearch(RandomSearch):
 
     def _propose(self, problem):
         ForgetfulSearch.count += 1
-        problem.rng.seed(ForgetfulSearch.count)
+        problem.stream = str(ForgetfulSearch.count)
         yield from super()._propose(problem)
 
 

@@ -19,7 +19,6 @@ from edgeflip.explainers.edge_masks import (
     MaskExplainer,
     Pulse,
     check_positive,
-    generator_of,
 )
 from edgeflip.graphs import PairSpace
 from edgeflip.proposals import ProposalBlock, base_adjacency
@@ -103,7 +102,7 @@ class C2Explainer(MaskExplainer[C2ExplainerConfig]):
         config = self.config
         pairs = [self._pairs(problem) for problem in problems]
         draws = [
-            2 * torch.rand(2, ids.numel(), generator=generator_of(problem)) - 1
+            2 * torch.rand(2, ids.numel(), generator=problem.generator("mask")) - 1
             for problem, ids in zip(problems, pairs, strict=True)
         ]
         mask = torch.cat(draws, dim=1).requires_grad_()

@@ -19,7 +19,6 @@ from edgeflip.explainers.edge_masks import (
     MaskExplainer,
     Pulse,
     check_positive,
-    generator_of,
     largest_first,
 )
 from edgeflip.explanation import FactualSubgraph
@@ -152,7 +151,7 @@ def _first_mask(problem: Problem) -> Tensor:
     """Random numbers around 1, one per direction of every edge [2, edges]."""
     spread = math.sqrt(2.0) * math.sqrt(1.0 / problem.space.num_nodes)
     shape = (2, problem.allowed.removals.numel())
-    return 1.0 + spread * torch.randn(shape, generator=generator_of(problem))
+    return 1.0 + spread * torch.randn(shape, generator=problem.generator("mask"))
 
 
 class _Loss:

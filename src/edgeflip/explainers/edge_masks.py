@@ -166,11 +166,6 @@ def _disagreement() -> NotApplicableError:
     )
 
 
-def generator_of(problem: Problem) -> torch.Generator:
-    """A torch generator for the graph alone, so that graphs in a batch get the draws they get alone."""
-    return torch.Generator().manual_seed(problem.rng.getrandbits(63))
-
-
 def largest_first(ids: Tensor, values: Tensor, chosen: Tensor, most: int) -> ProposalBlock:
     """One candidate: the chosen pairs, of more than are allowed those with the largest values."""
     picked = chosen.nonzero().flatten()

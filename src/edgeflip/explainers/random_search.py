@@ -6,6 +6,7 @@ what it finds before its budget ends has the fewest edits there are within the l
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -89,15 +90,15 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
                 max_removed=max_removed,
                 max_added=max_added,
             )
-            yield from self._level_blocks(level, problem)
+            yield from self._level_blocks(level, problem.rng(f"size {size}"))
 
-    def _level_blocks(self, level: Level, problem: Problem) -> Iterator[ProposalBlock]:
+    def _level_blocks(self, level: Level, rng: random.Random) -> Iterator[ProposalBlock]:
         count = sum(level.counts)
         if count > COUNT_LIMIT:
             # No budget reaches the end of such a level, so a draw with rare repeats does the same.
             while True:
-                yield ProposalBlock(level.draw(problem.rng))
+                yield ProposalBlock(level.draw(rng))
         if count:
-            order = RandomOrder(count, problem.rng)
+            order = RandomOrder(count, rng)
             for ranks in order.blocks(first=_FIRST_BLOCK, largest=_LARGEST_BLOCK):
                 yield ProposalBlock(level.toggles(ranks))

@@ -359,7 +359,7 @@ class RSGG(CounterfactualExplainer[RSGGConfig]):
             problem.notes["generator"] = "untrained"
         limits = f"{config.restarts} draws of up to {config.additions} additions"
         problem.message = f"no drawn graph flipped ({limits})"
-        generator = torch.Generator().manual_seed(problem.rng.getrandbits(63))
+        generator = problem.generator("draw")
         with problem.clock.stage("generate"):
             u, v = space.ends(torch.arange(space.num_pairs))
             weights = self.edge_probabilities(problem.graph, problem.label)[u, v]

@@ -147,7 +147,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
     def _denoised(self, problem: Problem) -> Iterator[Tensor]:
         """Which pairs of the graph denoised versions edit, some versions at a time [versions, pairs]."""
         space, config = problem.space, self.config
-        generator = torch.Generator().manual_seed(problem.rng.getrandbits(63))
+        generator = problem.generator("noise")
         x, adjacency = features_of(space.graph)[None], plain_adjacency(space)
         pairs = torch.arange(space.num_pairs)
         u, v = space.ends(pairs)

@@ -413,7 +413,7 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             removed = EditSet(removed=space.edges_of(dropped))
             quiet = apply_edits(space, removed, fill=problem.fill)
         explainer = self._factual_explainer()
-        seed = problem.rng.getrandbits(31)
+        seed = problem.rng(f"factual {problem.ring or 0}").getrandbits(31)
         factual = explainer.explain(problem.oracle, quiet, problem.label, seed=seed)
         problem.factual = factual
         problem.notes["factual_nodes"] = len(factual.nodes)
@@ -497,14 +497,15 @@ class DRCFGNN(CounterfactualExplainer[DRCFGNNConfig]):
             Why it ended; `"out_of_calls"` when there are more candidates than it may try.
         """
         config, allowed = self.config, problem.allowed
+        rng = problem.rng(f"candidates {problem.ring or 0}")
         largest = min(config.remove.max, allowed.max_removed, allowed.max_edits)
-        sets = removal_sets(removable, largest, config.max_removal_sets, problem.rng)
+        sets = removal_sets(removable, largest, config.max_removal_sets, rng)
 
         def score(sets: Tensor) -> list[Tensor]:
             with problem.clock.stage("reconstruct"):
                 return self._reconstruct(problem, sets)
 
-        space = PaperSpace(problem, config, sets, score)
+        space = PaperSpace(problem, config, sets, score, rng)
         left, block = most, _FIRST_BLOCK
         levels = space.levels(most_edits)
         for level in levels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import TypeAlias
@@ -31,14 +32,14 @@ class Level:
     Args:
         least: Edits of its smallest candidate.
         shapes: Makes the shapes per target; called when the level is reached.
-        problem: The graph to explain.
+        rng: Chooses among them.
     """
 
     def __init__(
-        self, least: int, shapes: Callable[[], list[list[Shape]]], problem: Problem
+        self, least: int, shapes: Callable[[], list[list[Shape]]], rng: random.Random
     ) -> None:
         self.least = least
-        self._make, self._problem = shapes, problem
+        self._make, self._rng = shapes, rng
         self._made: list[list[Shape]] | None = None
 
     @property
@@ -54,8 +55,7 @@ class Level:
 
     def blocks(self) -> Iterator[Tensor]:
         """Blocks of candidates as rows of pair ids, each with a share from every target."""
-        rng = self._problem.rng
-        streams = [draw_blocks(part, BLOCK, rng) for part in self._shapes]
+        streams = [draw_blocks(part, BLOCK, self._rng) for part in self._shapes]
         while True:
             parts = [
                 rows for rows in (next(stream, None) for stream in streams) if rows is not None
@@ -125,6 +125,7 @@ class PaperSpace:
         config: Sizes and their order.
         sets: Removal sets, smallest first [sets, R].
         score: Scores removal sets for every target.
+        rng: Orders the choices.
     """
 
     def __init__(
@@ -133,7 +134,9 @@ class PaperSpace:
         config: DRCFGNNConfig,
         sets: Tensor,
         score: Score,
+        rng: random.Random,
     ) -> None:
+        self._rng = rng
         self._problem, self._config, self._sets = problem, config, sets
         self._score = score
         self._lengths = (sets >= 0).sum(dim=1)
@@ -142,10 +145,10 @@ class PaperSpace:
     def levels(self, most_edits: int) -> Iterator[Level]:
         """One level of everything in the order drawn, or a level per number of edits."""
         if self._config.order == "drawn":
-            yield Level(1, self._everything, self._problem)
+            yield Level(1, self._everything, self._rng)
             return
         for size in range(1, most_edits + 1):
-            yield Level(size, partial(self._of_size, size), self._problem)
+            yield Level(size, partial(self._of_size, size), self._rng)
 
     def _everything(self) -> list[list[Shape]]:
         return [self._shapes(Pools(self._sets, scored)) for scored in self._score(self._sets)]
@@ -176,4 +179,4 @@ class PaperSpace:
             within = k <= allowed.max_added and r + k <= allowed.max_edits
             return within and size in (None, r + k)
 
-        return shapes_of(pools, config.remove, config.add, self._problem.rng, fits=fits)
+        return shapes_of(pools, config.remove, config.add, self._rng, fits=fits)

@@ -159,7 +159,7 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
         if summary is not None:
             inputs, hits = inputs.joined(summary.inputs), np.append(hits, summary.hits)
         aim = Aim(problem.label, problem.target)
-        rng = np.random.default_rng(problem.rng.getrandbits(63))
+        rng = np.random.default_rng(problem.rng("walk").getrandbits(63))
         walk = Walk([start], inputs, aim, self.config, rng, hits=hits)
         for _ in range(self.config.own_steps):
             candidates = walk.unasked()

@@ -160,7 +160,7 @@ class GIST(CounterfactualExplainer[GISTConfig]):
                 "none to start from; fit on more graphs or use another method."
             )
         problem.message = f"{config.tries} redrawn graphs of other classes did not flip"
-        generator = torch.Generator().manual_seed(problem.rng.getrandbits(63))
+        generator = problem.generator("redraw")
         rounds = -(-config.tries // fitting.numel())
         # Every overshoot once before any comes again.
         order = torch.cat(
