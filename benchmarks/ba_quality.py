@@ -31,7 +31,7 @@ from edgeflip import CounterfactualSet, ModelOracle, load_dataset, load_preset
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.metrics import fidelity, minimality, motif_proximity, size, validity
-from edgeflip.training import train_oracle
+from edgeflip.training.oracles import train_oracle
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
 COLUMNS = ("validity", "fidelity", "size", "first_size", "motif_proximity", "minimality")

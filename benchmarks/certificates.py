@@ -23,8 +23,8 @@ from torch_geometric.data import Data
 
 from edgeflip import DRCFGNN, CounterfactualSet, ModelOracle, load_dataset, verify_certificate
 from edgeflip.errors import CertificateError
-from edgeflip.fitting import fit_once
-from edgeflip.training import oracle_for
+from edgeflip.training.fits import fit_once
+from edgeflip.training.oracles import oracle_for
 
 DATASETS = ("ba_3motifs", "ba_4motifs")
 

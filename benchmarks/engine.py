@@ -37,10 +37,10 @@ from edgeflip import (
     load_dataset,
     train_oracle,
 )
-from edgeflip.combinatorics import Level, RandomOrder
-from edgeflip.edits import EditSet
+from edgeflip.core.candidates import ProposalBlock, adjacency, assemble, base_adjacency
+from edgeflip.core.combinatorics import Level, RandomOrder
+from edgeflip.core.edits import EditSet
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
-from edgeflip.proposals import ProposalBlock, adjacency, assemble, base_adjacency
 from edgeflip.testing import example_graphs
 
 BLOCK = 4096

@@ -34,17 +34,17 @@ from rich.table import Table
 from torch_geometric.data import Data
 
 from edgeflip import Constraints, CounterfactualSet, ModelOracle, load_dataset, train_oracle
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.explainers.dr_cfgnn.sampling import (
+from edgeflip.pools.sampling import (
     Pools,
     SizeConfig,
     draw_blocks,
     removal_sets,
     shapes_of,
 )
-from edgeflip.graphs import edge_pairs
-from edgeflip.ranking import SizeWeightedFidelity
+from edgeflip.search.ranking import SizeWeightedFidelity
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
 INK, FAINT, BLUE, ORANGE = "#24292f", "#c9d1d9", "#0969da", "#bc4c00"

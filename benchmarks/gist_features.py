@@ -19,10 +19,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip import load_dataset, make_explainer
-from edgeflip.explainers.dense import DenseGraphs
+from edgeflip.core.padding import DenseGraphs
 from edgeflip.explainers.gist.network import relaxed, symmetric
-from edgeflip.fitting import fit_once
-from edgeflip.training import oracle_for
+from edgeflip.training.fits import fit_once
+from edgeflip.training.oracles import oracle_for
 
 FEATURES = ("input", "overshoot", "network")
 

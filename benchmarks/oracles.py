@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edgeflip import list_datasets, load_dataset, load_preset
-from edgeflip.training import fit_classifier
+from edgeflip.training.oracles import fit_classifier
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from edgeflip import DRCFGNN, load_dataset
-from edgeflip.fitting import fit_once
-from edgeflip.training import oracle_for
+from edgeflip.training.fits import fit_once
+from edgeflip.training.oracles import oracle_for
 
 DATASETS = ("ba_2motifs", "bbbp", "graph_twitter")
 STAGES = ("predict", "deconstruct", "reconstruct", "propose", "check", "oracle", "rank", "verify")

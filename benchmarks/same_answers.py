@@ -19,8 +19,8 @@ import torch
 from edgeflip import DRCFGNN, CounterfactualSet, load_dataset
 from edgeflip.bench.report import read_results
 from edgeflip.bench.report.versus import OURS
-from edgeflip.fitting import fit_once
-from edgeflip.training import oracle_for
+from edgeflip.training.fits import fit_once
+from edgeflip.training.oracles import oracle_for
 
 
 def main() -> None:

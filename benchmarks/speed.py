@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from edgeflip import DRCFGNN, CounterfactualExplainer, load_dataset, make_explainer
-from edgeflip.fitting import fit_once
-from edgeflip.training import oracle_for
+from edgeflip.training.fits import fit_once
+from edgeflip.training.oracles import oracle_for
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
 

@@ -35,11 +35,11 @@ from torch_geometric.data import Data
 from edgeflip import MeteredOracle, ModelOracle, PairSpace, load_dataset, train_oracle
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import Occlusion, SubgraphX
 from edgeflip.factual.coalitions import Topology, as_bits, members, subgraph_of
 from edgeflip.factual.shapley import BatchedShapley, PlainShapley, draw_joiners
-from edgeflip.masking import MaskedOracle
+from edgeflip.oracle.masking import MaskedOracle
+from edgeflip.search.result import FactualSubgraph
 
 REFEREE_SAMPLES = 1000
 REFEREE_SEED = 20_000

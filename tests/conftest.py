@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from edgeflip.edits import EditSet
-from edgeflip.graphs import edge_pairs
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import edge_pairs
 
 torch.set_num_threads(1)
 

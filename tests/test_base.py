@@ -13,6 +13,7 @@ from edgeflip import (
     SearchInterrupted,
     make_explainer,
 )
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import (
     ConfigError,
     ConstraintError,
@@ -23,7 +24,6 @@ from edgeflip.errors import (
     TargetError,
 )
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
-from edgeflip.graphs import edge_pairs
 from edgeflip.testing import example_graphs, example_oracle, same_answer
 
 GRAPH = example_graphs(3, seed=21)[2]

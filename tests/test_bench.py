@@ -13,22 +13,23 @@ from pathlib import Path
 import pytest
 
 from conftest import assert_sentence
-from edgeflip import registry, versions
-from edgeflip.bench import cell as cell_module
+from edgeflip.bench import context as ground_module
+from edgeflip.bench import evaluate as cell_module
 from edgeflip.bench import folder as folder_module
-from edgeflip.bench import ground as ground_module
 from edgeflip.bench import timing as timing_module
-from edgeflip.bench.ground import Ground
-from edgeflip.bench.journal import Journal, key_of
+from edgeflip.bench.context import Ground
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import BenchInterrupted, run_bench
 from edgeflip.bench.spec import BenchSpec, MethodSpec, list_specs, load_spec
 from edgeflip.cli import main
-from edgeflip.constraints import Constraints
+from edgeflip.core.constraints import Constraints
 from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ArtifactError, ConfigError, DatasetError, UnknownNameError
+from edgeflip.explainers import registry
 from edgeflip.explainers.random_search import RandomSearch
 from edgeflip.presets import load_preset
+from edgeflip.support import versions
+from edgeflip.support.journal import Journal, key_of
 
 TINY = BenchSpec(
     title="tiny",
@@ -465,15 +466,15 @@ def test_what_fails_under_noise_or_for_a_target_counts_against_it(
 
 
 def test_a_preset_is_part_of_the_version(monkeypatch, tmp_path):
-    root = Path(versions.__file__).parent
+    root = Path(versions.__file__).parents[1]
     copied = shutil.copytree(root, tmp_path / "edgeflip", ignore=shutil.ignore_patterns("*.pyc"))
     seen = []
-    changes = ("", "presets/smoke/ba_2motifs.toml", "bench/cell.py", "cli/bench.py")
+    changes = ("", "presets/smoke/ba_2motifs.toml", "bench/evaluate.py", "cli/bench.py")
     for change in changes:
         if change:
             with (copied / change).open("a") as file:
                 file.write("# changed")
-        monkeypatch.setattr(versions, "__file__", str(copied / "versions.py"))
+        monkeypatch.setattr(versions, "__file__", str(copied / "support" / "versions.py"))
         versions.code_version.cache_clear()
         seen.append(versions.code_version())
     monkeypatch.undo()
@@ -687,7 +688,7 @@ def test_the_command_line_runs_resumes_and_reports(tmp_path, models, capsys, mon
 LEAVE_WORKERS = """
 import os, sys, time
 from pathlib import Path
-from edgeflip.bench.crew import crew
+from edgeflip.bench.workers import crew
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from edgeflip import Constraints, make_explainer
+from edgeflip.core.graphs import edge_pairs, non_edges
 from edgeflip.errors import ConfigError, GraphError
 from edgeflip.explainers.c2explainer import C2Explainer, C2ExplainerConfig
-from edgeflip.graphs import edge_pairs, non_edges
-from edgeflip.settings import read_settings
+from edgeflip.support.settings import read_settings
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.testing.oracles import AttributeOracle
 

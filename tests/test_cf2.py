@@ -7,10 +7,10 @@ import torch
 from torch_geometric.data import Data
 
 from edgeflip import Budget, Constraints, EditSet, load_dataset, make_explainer
+from edgeflip.core.graphs import PairSpace, edge_pairs
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.cf2 import CF2, CF2Config
-from edgeflip.graphs import PairSpace, edge_pairs
-from edgeflip.soft import SoftGraphs
+from edgeflip.oracle.weighted import SoftGraphs
 from edgeflip.testing import CountingOracle, example_graphs, example_oracle
 from edgeflip.testing.oracles import AttributeOracle
 

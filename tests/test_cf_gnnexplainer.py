@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from edgeflip import Constraints, make_explainer
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.cf_gnnexplainer import CFGNNExplainer, CFGNNExplainerConfig
-from edgeflip.graphs import edge_pairs
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.testing.oracles import AttributeOracle
 

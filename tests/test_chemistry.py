@@ -9,7 +9,9 @@ from torch_geometric.data import Data
 
 from conftest import assert_sentence, make_graph
 from edgeflip import Constraints, EditSet, ModelOracle, PairSpace, make_explainer
-from edgeflip.chemistry import (
+from edgeflip.datasets import load_dataset
+from edgeflip.datasets.catalogue import catalogue
+from edgeflip.datasets.chemistry import (
     NoSmallRing,
     molecule,
     molecule_constraints,
@@ -17,10 +19,8 @@ from edgeflip.chemistry import (
     to_smiles,
     valid_share,
 )
-from edgeflip.datasets import load_dataset
-from edgeflip.datasets.catalogue import catalogue
 from edgeflip.errors import GraphError
-from edgeflip.models import GCNClassifier
+from edgeflip.oracle.gcn import GCNClassifier
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'edgeflip[chem]'")
 

@@ -23,19 +23,19 @@ from edgeflip import (
     make_explainer,
     make_ranking,
 )
-from edgeflip.choosing import Choice, diverse, noisy_copies, robustness, translated
+from edgeflip.core.candidates import PAD
+from edgeflip.core.graphs import PairSpace, edge_pairs, non_edges
+from edgeflip.core.noise import add_noise
 from edgeflip.errors import ConfigError, TargetError
 from edgeflip.explainers.cf2 import CF2, CF2Config
 from edgeflip.explainers.dr_cfgnn import DRCFGNNConfig
-from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
-from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
 from edgeflip.explainers.dr_cfgnn.widening import WideningConfig
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
-from edgeflip.graphs import PairSpace, edge_pairs, non_edges
-from edgeflip.noise import add_noise
-from edgeflip.proposals import PAD
-from edgeflip.ranking import SizeWeightedFidelity, SmallestFirst
-from edgeflip.storage import checksum
+from edgeflip.links.predictor import PredictorConfig
+from edgeflip.links.training import LinkTrainingConfig
+from edgeflip.search.ranking import SizeWeightedFidelity, SmallestFirst
+from edgeflip.search.selection import Choice, diverse, noisy_copies, robustness, translated
+from edgeflip.support.storage import checksum
 from edgeflip.testing import CountingOracle, example_graphs, example_oracle, same_answer
 
 GRAPH = example_graphs(3, seed=21)[2]

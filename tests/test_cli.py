@@ -234,7 +234,7 @@ def test_an_unwritable_folder_is_refused(capsys, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_sentence(capsys, tmp_path, monkeypatch):
-    import edgeflip.storage as storage
+    import edgeflip.support.storage as storage
 
     def full(*_):
         raise OSError(28, "No space left on device")

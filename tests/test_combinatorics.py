@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflip.combinatorics import COUNT_LIMIT, Level, RandomOrder, unrank
+from edgeflip.core.combinatorics import COUNT_LIMIT, Level, RandomOrder, unrank
 
 
 @pytest.mark.parametrize("pool", range(8))

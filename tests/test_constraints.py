@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
-from edgeflip.constraints import FREE, Constraints
-from edgeflip.edits import EditSet
+from edgeflip.core.constraints import FREE, Constraints
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import PairSpace, edge_pairs
 from edgeflip.errors import ConstraintError, EdgeflipError
-from edgeflip.graphs import PairSpace, edge_pairs
 
 
 def naive_allows(constraints, edits):

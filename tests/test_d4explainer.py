@@ -6,6 +6,7 @@ import torch
 
 from conftest import assert_sentence, make_graph
 from edgeflip import Budget, Constraints, GCNClassifier, ModelOracle
+from edgeflip.core.graphs import PairSpace
 from edgeflip.errors import ConfigError, GraphError
 from edgeflip.explainers.d4explainer import (
     D4Config,
@@ -20,8 +21,7 @@ from edgeflip.explainers.d4explainer.training import (
     other_class_loss,
     plain_adjacency,
 )
-from edgeflip.graphs import PairSpace
-from edgeflip.registry import make_explainer
+from edgeflip.explainers.registry import make_explainer
 from edgeflip.testing import example_graphs, example_oracle
 
 TRAIN = example_graphs(24, seed=1)

@@ -24,7 +24,7 @@ from edgeflip.datasets.ba_motifs import CYCLE_REMOVABLE, HOUSE_REMOVABLE, genera
 from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.stacks import DenseStack, SparseStack, check_trainable, stack_graphs
 from edgeflip.errors import DatasetError, UnknownNameError
-from edgeflip.models import GCNClassifier
+from edgeflip.oracle.gcn import GCNClassifier
 
 NAMES = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
 DATA_FILE = "ba_2motifs/ba_2motifs.npz"

@@ -11,18 +11,18 @@ import torch
 
 from conftest import assert_sentence, make_graph, path_graph, random_graph
 from edgeflip import Budget, Constraints, EditSet, GCNClassifier, ModelOracle, load_preset
+from edgeflip.core.graphs import PairSpace, edge_pairs, non_edges
 from edgeflip.errors import ConfigError, ConstraintError, GraphError, NotFittedError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn import explainer as explainer_module
-from edgeflip.explainers.dr_cfgnn import link_predictor as link_predictor_module
 from edgeflip.explainers.dr_cfgnn.denoise import DenoiseConfig
-from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor, PredictorConfig
-from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainer, LinkTrainingConfig
-from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
-from edgeflip.explanation import FactualSubgraph
-from edgeflip.graphs import PairSpace, edge_pairs, non_edges
-from edgeflip.ranking import SizeWeightedFidelity
-from edgeflip.seeding import seeded
+from edgeflip.links import predictor as link_predictor_module
+from edgeflip.links.predictor import LinkPredictor, PredictorConfig
+from edgeflip.links.training import LinkTrainer, LinkTrainingConfig
+from edgeflip.pools.sampling import SizeConfig
+from edgeflip.search.ranking import SizeWeightedFidelity
+from edgeflip.search.result import FactualSubgraph
+from edgeflip.support.seeding import seeded
 from edgeflip.testing import example_graphs, example_oracle
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")

@@ -21,9 +21,9 @@ from conftest import (
     same_content,
     snapshot,
 )
-from edgeflip.edits import EditSet, apply_edits, toggle_pairs
+from edgeflip.core.edits import EditSet, apply_edits, toggle_pairs
+from edgeflip.core.graphs import PairSpace, edge_pairs, fingerprint
 from edgeflip.errors import EditError, GraphError
-from edgeflip.graphs import PairSpace, edge_pairs, fingerprint
 
 pairs = st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1])
 

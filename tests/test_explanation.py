@@ -93,7 +93,7 @@ def test_graphs_with_missing_labels_and_texts_survive_json():
 
 
 def test_another_graph_under_a_new_checksum_is_refused(answer):
-    from edgeflip.storage import checksum
+    from edgeflip.support.storage import checksum
 
     payload = json.loads(json.dumps(answer.to_dict()))
     payload["graph"]["tensors"]["x"]["values"][0][0] = 7.0

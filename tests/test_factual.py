@@ -9,6 +9,7 @@ from torch_geometric.explain import DummyExplainer, GNNExplainer
 from torch_geometric.nn import GCNConv, global_add_pool
 
 from conftest import assert_sentence, make_graph, random_graph, same_content, snapshot
+from edgeflip.core.graphs import PairSpace, edge_pairs
 from edgeflip.errors import (
     BudgetExhausted,
     ConfigError,
@@ -16,7 +17,6 @@ from edgeflip.errors import (
     TargetError,
     UnknownNameError,
 )
-from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual import (
     FACTUAL,
     FactualExplainer,
@@ -27,10 +27,10 @@ from edgeflip.factual import (
 )
 from edgeflip.factual.growth import grow
 from edgeflip.factual.occlusion import edge_importance, log_odds
-from edgeflip.graphs import PairSpace, edge_pairs
-from edgeflip.metering import Budget, MeteredOracle
-from edgeflip.oracle import ModelOracle
-from edgeflip.seeding import seeded
+from edgeflip.oracle.budget import Budget, MeteredOracle
+from edgeflip.oracle.model import ModelOracle
+from edgeflip.search.result import FactualSubgraph
+from edgeflip.support.seeding import seeded
 from edgeflip.testing import example_graphs
 from test_subgraphx import ODD_GRAPHS, Triangle, example_oracle, triangle_graph
 

@@ -10,6 +10,7 @@ import torch
 from conftest import assert_sentence, make_graph, random_graph
 from edgeflip import Budget, Constraints, GCNClassifier, ModelOracle, save_oracle
 from edgeflip.cli import main
+from edgeflip.core.graphs import PairSpace, edge_pairs
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.gcfexplainer import Aim, GCFConfig, GCFExplainer, asker, summarize
 from edgeflip.explainers.gcfexplainer.distances import (
@@ -22,9 +23,8 @@ from edgeflip.explainers.gcfexplainer.distances import (
     sizes,
 )
 from edgeflip.explainers.gcfexplainer.walk import Start, Walk
-from edgeflip.graphs import PairSpace, edge_pairs
-from edgeflip.registry import make_explainer
-from edgeflip.seeding import seeded
+from edgeflip.explainers.registry import make_explainer
+from edgeflip.support.seeding import seeded
 from edgeflip.testing import example_graphs, example_oracle
 
 SMALL = GCFConfig(sample_size=12, steps_per_input=10, own_steps=20, theta=0.1)

@@ -3,9 +3,10 @@ import torch
 from torch_geometric.nn import TransformerConv
 
 from edgeflip import make_explainer
+from edgeflip.core.graphs import PairSpace
+from edgeflip.core.padding import DenseGraphs
 from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.dense import DenseGraphs
 from edgeflip.explainers.gist import GIST, GISTConfig
 from edgeflip.explainers.gist.network import (
     GraphAttention,
@@ -15,7 +16,6 @@ from edgeflip.explainers.gist.network import (
     relaxed,
 )
 from edgeflip.explainers.gist.training import StyleTrainer, overshoot_pairs
-from edgeflip.graphs import PairSpace
 from edgeflip.presets import PROFILES, load_preset
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.testing.oracles import ConstantOracle

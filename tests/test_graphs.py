@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
-from edgeflip import graphs as graphs_module
-from edgeflip.errors import GraphError
-from edgeflip.graphs import (
+from edgeflip.core import graphs as graphs_module
+from edgeflip.core.graphs import (
     PairSpace,
     canonical,
     edge_pairs,
@@ -20,6 +19,7 @@ from edgeflip.graphs import (
     non_edges,
     pair_ids,
 )
+from edgeflip.errors import GraphError
 
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)
 

@@ -13,23 +13,23 @@ from torch_geometric.data import Data
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
 from edgeflip import GCNClassifier, ModelOracle
+from edgeflip.core.graphs import edge_pairs, pair_ids
 from edgeflip.errors import ConfigError, GraphError, TrainingError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
-from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor, PredictorConfig
-from edgeflip.explainers.dr_cfgnn.link_training import (
+from edgeflip.links.predictor import LinkPredictor, PredictorConfig
+from edgeflip.links.structure import (
+    NODE_FEATURES,
+    PAIR_FEATURES,
+    structural_features,
+)
+from edgeflip.links.training import (
     LinkTrainer,
     LinkTrainingConfig,
     draw_supervision,
     node_features,
     pad_graphs,
 )
-from edgeflip.explainers.dr_cfgnn.structure import (
-    NODE_FEATURES,
-    PAIR_FEATURES,
-    structural_features,
-)
-from edgeflip.graphs import edge_pairs, pair_ids
-from edgeflip.seeding import seeded
+from edgeflip.support.seeding import seeded
 
 LOG2, LOG3, LOG4 = math.log(2), math.log(3), math.log(4)
 SMALL = PredictorConfig(encoder_layers=2, encoder_width=12, decoder=(16, 8), class_width=5)
@@ -137,7 +137,7 @@ def test_all_removal_sets_at_once_score_as_one_by_one(symmetric, monkeypatch):
         alone = model.probabilities(x[0], stack[row : row + 1], classes[:1])
         assert torch.allclose(together[row], alone[0], atol=1e-5)
     # In parts as well, as when memory is short.
-    monkeypatch.setattr("edgeflip.explainers.dr_cfgnn.link_predictor._PAIR_CELLS", 5000)
+    monkeypatch.setattr("edgeflip.links.predictor._PAIR_CELLS", 5000)
     assert torch.allclose(model.probabilities(x[0], stack, classes), together, atol=1e-5)
     assert not torch.allclose(together[0], together[1], atol=1e-3)
 

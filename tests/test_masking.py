@@ -6,13 +6,13 @@ from torch import nn
 from torch_geometric.nn import GINConv, global_add_pool
 
 from conftest import assert_sentence, make_graph, random_graph, same_content, snapshot
+from edgeflip.core.graphs import PairSpace, edge_pairs
 from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, NotApplicableError
-from edgeflip.graphs import PairSpace, edge_pairs
-from edgeflip.masking import MaskedOracle, is_plain_gcn, masked_graph, masked_proba
-from edgeflip.metering import Budget, MeteredOracle
-from edgeflip.models import GCNClassifier
-from edgeflip.oracle import ModelOracle
-from edgeflip.seeding import seeded
+from edgeflip.oracle.budget import Budget, MeteredOracle
+from edgeflip.oracle.gcn import GCNClassifier
+from edgeflip.oracle.masking import MaskedOracle, is_plain_gcn, masked_graph, masked_proba
+from edgeflip.oracle.model import ModelOracle
+from edgeflip.support.seeding import seeded
 
 
 class Foreign:

@@ -17,9 +17,9 @@ from conftest import (
     same_content,
     snapshot,
 )
-from edgeflip.edits import EditSet
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import ConfigError
-from edgeflip.graphs import edge_pairs
 from edgeflip.metrics import Noise, add_noise
 
 

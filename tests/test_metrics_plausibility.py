@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
-from edgeflip.edits import EditSet
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import GraphError
-from edgeflip.graphs import edge_pairs
 from edgeflip.metrics import describe, edge_likelihood, mmd, plausibility
 
 

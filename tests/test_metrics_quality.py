@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from conftest import graphs_and_edits, make_graph
-from edgeflip.edits import EditSet
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import OracleError
-from edgeflip.explanation import Counterfactual, CounterfactualSet, Provenance, Stage, Trace
-from edgeflip.graphs import edge_pairs
 from edgeflip.metrics import (
     METRICS,
     answer_minimality,
@@ -30,6 +29,7 @@ from edgeflip.metrics import (
     size,
     validity,
 )
+from edgeflip.search.result import Counterfactual, CounterfactualSet, Provenance, Stage, Trace
 from edgeflip.testing import example_graphs, example_oracle
 
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import assert_sentence, make_graph
-from edgeflip.edits import EditSet
+from edgeflip.core.edits import EditSet
 from edgeflip.errors import ConfigError
-from edgeflip.explanation import Counterfactual, CounterfactualSet, Provenance, Trace
 from edgeflip.metrics import (
     NoiseOutcome,
     Proportion,
@@ -22,6 +21,7 @@ from edgeflip.metrics import (
     validity_after_noise_by_change,
     wilson,
 )
+from edgeflip.search.result import Counterfactual, CounterfactualSet, Provenance, Trace
 
 
 def sure_of(label):

@@ -73,7 +73,7 @@ def test_without_a_data_folder_one_sentence_says_how_to_get_the_files(monkeypatc
 
 
 def test_missing_rdkit_names_the_extra(monkeypatch):
-    from edgeflip.chemistry import molecule_graph
+    from edgeflip.datasets.chemistry import molecule_graph
 
     monkeypatch.setitem(sys.modules, "rdkit", None)
     with pytest.raises(ConfigError) as error:

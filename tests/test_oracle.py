@@ -30,6 +30,7 @@ from conftest import (
     same_content,
     snapshot,
 )
+from edgeflip.core.graphs import PairSpace
 from edgeflip.errors import (
     BudgetExhausted,
     ConfigError,
@@ -39,10 +40,9 @@ from edgeflip.errors import (
     NotApplicableError,
     OracleError,
 )
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import Budget, MeteredOracle, checked_proba
-from edgeflip.models import GCNClassifier
-from edgeflip.oracle import (
+from edgeflip.oracle.budget import Budget, MeteredOracle, checked_proba
+from edgeflip.oracle.gcn import GCNClassifier
+from edgeflip.oracle.model import (
     DENSE_NODE_LIMIT,
     DifferentiableOracle,
     EditOracle,

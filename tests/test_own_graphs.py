@@ -17,7 +17,7 @@ from edgeflip import bundle_from, load_graphs, read_graph
 from edgeflip.cli import main
 from edgeflip.datasets import stratified_split
 from edgeflip.errors import DatasetError
-from edgeflip.models import GCNClassifier
+from edgeflip.oracle.gcn import GCNClassifier
 
 DOCS = Path(__file__).parent.parent / "docs"
 RINGS = [f"C1{'C' * size}C1{tail}" for size in range(3, 9) for tail in ("", "O", "N", "C", "CC")]

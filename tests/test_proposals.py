@@ -23,10 +23,7 @@ from conftest import (
     snapshot,
 )
 from edgeflip import graphs as graphs_module
-from edgeflip.edits import EditSet
-from edgeflip.errors import EditError
-from edgeflip.graphs import PairSpace
-from edgeflip.proposals import (
+from edgeflip.core.candidates import (
     PAD,
     AnswerStore,
     ProposalBlock,
@@ -36,6 +33,9 @@ from edgeflip.proposals import (
     candidate_keys,
     first_occurrences,
 )
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import PairSpace
+from edgeflip.errors import EditError
 
 
 @st.composite

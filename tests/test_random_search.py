@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from edgeflip import Budget, Constraints, EditSet, ModelOracle
+from edgeflip.core.graphs import edge_pairs, non_edges
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
-from edgeflip.graphs import edge_pairs, non_edges
 from edgeflip.testing import example_graphs, example_oracle
 
 GRAPHS = example_graphs(6, seed=21)
@@ -122,7 +122,7 @@ def test_levels_too_large_to_number_are_drawn_from():
     config = RandomConfig(max_removed=20, max_added=20)
     # Only sets of exactly these many edits are left once smaller levels are forbidden by a rule.
     explainer = RandomSearch(config).fit([], oracle)
-    from edgeflip import combinatorics
+    from edgeflip.core import combinatorics
 
     limit, combinatorics_limit = 10, combinatorics.COUNT_LIMIT
     import edgeflip.explainers.random_search as module

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import assert_sentence
+from edgeflip.core.candidates import PAD
 from edgeflip.errors import ConfigError
-from edgeflip.proposals import PAD
-from edgeflip.ranking import (
+from edgeflip.search.ranking import (
     RANKINGS,
     Flips,
     Mix,

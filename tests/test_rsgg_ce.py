@@ -5,9 +5,10 @@ import torch
 from torch_geometric.nn import GCNConv
 
 from edgeflip import Budget, Constraints, make_explainer
+from edgeflip.core.graphs import edge_pairs
+from edgeflip.core.padding import DenseGraphs, gcn_normalised
 from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError, TrainingError
-from edgeflip.explainers.dense import DenseGraphs, gcn_normalised
 from edgeflip.explainers.rsgg_ce import (
     RSGG,
     Discriminator,
@@ -18,7 +19,6 @@ from edgeflip.explainers.rsgg_ce import (
     draw_removals,
     prefixes,
 )
-from edgeflip.graphs import edge_pairs
 from edgeflip.presets import PROFILES, load_preset
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.testing.oracles import ConstantOracle

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from conftest import assert_sentence
-from edgeflip.combinatorics import COUNT_LIMIT
+from edgeflip.core.combinatorics import COUNT_LIMIT
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.dr_cfgnn.sampling import (
+from edgeflip.pools.sampling import (
     Pools,
     SizeConfig,
     draw_blocks,

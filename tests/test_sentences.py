@@ -20,6 +20,7 @@ from torch_geometric.data import Batch
 
 import edgeflip.datasets.encoder as encoder_module
 from conftest import assert_sentence
+from edgeflip.core.graphs import canonical, fingerprint
 from edgeflip.datasets import list_datasets, load_dataset
 from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.dig import load_dig
@@ -41,9 +42,8 @@ from edgeflip.datasets.sentences import (
     split_of,
 )
 from edgeflip.errors import ConfigError, DatasetError, UnknownNameError
-from edgeflip.graphs import canonical, fingerprint
-from edgeflip.models import GCNClassifier
-from edgeflip.oracle import ModelOracle
+from edgeflip.oracle.gcn import GCNClassifier
+from edgeflip.oracle.model import ModelOracle
 from edgeflip.presets import ExpectedResult, load_preset
 
 DATA = os.environ.get("EDGEFLIP_DATA", "")

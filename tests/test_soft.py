@@ -7,11 +7,11 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, global_mean_pool
 
 from edgeflip import GCNClassifier, ModelOracle
+from edgeflip.core.candidates import PAD
+from edgeflip.core.graphs import PairSpace
 from edgeflip.errors import NotApplicableError
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import MeteredOracle
-from edgeflip.proposals import PAD
-from edgeflip.soft import SoftGraphs, batches
+from edgeflip.oracle.budget import MeteredOracle
+from edgeflip.oracle.weighted import SoftGraphs, batches
 from edgeflip.testing import example_graphs, example_oracle
 
 GRAPHS = [

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from edgeflip import storage
 from edgeflip.errors import ArtifactError
-from edgeflip.storage import (
+from edgeflip.support import storage
+from edgeflip.support.storage import (
     checksum,
     read_artifact,
     read_json,

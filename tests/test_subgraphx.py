@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from conftest import assert_sentence, make_graph, random_graph, same_content, snapshot
+from edgeflip.core.graphs import PairSpace
 from edgeflip.errors import BudgetExhausted, ConfigError
 from edgeflip.factual.coalitions import Topology, as_bits, as_masks, members, subgraph_of
 from edgeflip.factual.shapley import (
@@ -18,9 +19,8 @@ from edgeflip.factual.shapley import (
     draw_joiners,
 )
 from edgeflip.factual.subgraphx import SubgraphX, one_move_away
-from edgeflip.graphs import PairSpace
-from edgeflip.masking import MaskedOracle
-from edgeflip.metering import Budget, MeteredOracle
+from edgeflip.oracle.budget import Budget, MeteredOracle
+from edgeflip.oracle.masking import MaskedOracle
 from edgeflip.testing import example_graphs
 from edgeflip.testing import example_oracle as make_example_oracle
 

@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets import DatasetBundle, Split, load_dataset
 from edgeflip.errors import ArtifactError, ConfigError, DatasetError, OracleError
-from edgeflip.models import GCNClassifier
-from edgeflip.oracle import ModelOracle
+from edgeflip.oracle.gcn import GCNClassifier
+from edgeflip.oracle.model import ModelOracle
 from edgeflip.presets import OracleSettings
-from edgeflip.storage import write_artifact
-from edgeflip.training import (
+from edgeflip.support.storage import write_artifact
+from edgeflip.training.oracles import (
     EpochReport,
     TrainingInterrupted,
     fit_classifier,
@@ -244,7 +244,7 @@ def test_an_oracle_is_trained_once_and_then_read(
     folder = tmp_path / "oracle"
     first = oracle_for(small, folder, profile="smoke", seed=1)
     assert load_report(folder).seed == 1
-    monkeypatch.setattr("edgeflip.training.fit_classifier", None)
+    monkeypatch.setattr("edgeflip.training.oracles.fit_classifier", None)
     assert same_weights(first.model, oracle_for(small, folder, profile="smoke", seed=1).model)
 
 

@@ -22,14 +22,14 @@ from edgeflip import (
     verify_certificate,
 )
 from edgeflip.cli import main
+from edgeflip.core.candidates import ProposalBlock
+from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import ArtifactError, CertificateError, ConfigError, ConstraintError
 from edgeflip.explainers.dr_cfgnn import DRCFGNNConfig, levels
-from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
-from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
-from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
 from edgeflip.explainers.dr_cfgnn.widening import WideningConfig, combinations
-from edgeflip.graphs import edge_pairs
-from edgeflip.proposals import ProposalBlock
+from edgeflip.links.predictor import PredictorConfig
+from edgeflip.links.training import LinkTrainingConfig
+from edgeflip.pools.sampling import SizeConfig
 from edgeflip.testing import example_graphs, example_oracle
 
 CONFIG = DRCFGNNConfig(

@@ -1,41 +1,130 @@
 """edgeflip: which few edges would have to come or go for a graph's prediction to change class?"""
 
+from typing import TYPE_CHECKING
+
+from edgeflip._lazy import lazily
+
+if TYPE_CHECKING:
+    from edgeflip.core import (
+        FREE,
+        Constraints,
+        EditSet,
+        Noise,
+        PairSpace,
+        ProposalBlock,
+        fingerprint,
+    )
+    from edgeflip.datasets import (
+        DatasetBundle,
+        bundle_from,
+        list_datasets,
+        load_dataset,
+        load_graphs,
+        molecule_constraints,
+        molecule_graph,
+        read_graph,
+        to_smiles,
+    )
+    from edgeflip.errors import (
+        EdgeflipError,
+    )
+    from edgeflip.explainers import (
+        DRCFGNN,
+        CounterfactualExplainer,
+        DRCFGNNConfig,
+        SearchInterrupted,
+        explainer_class,
+        list_explainers,
+        load_explainer,
+        make_explainer,
+    )
+    from edgeflip.oracle import (
+        Budget,
+        DifferentiableOracle,
+        EditOracle,
+        GCNClassifier,
+        GCNConfig,
+        MeteredOracle,
+        ModelOracle,
+        Oracle,
+    )
+    from edgeflip.presets import (
+        load_preset,
+    )
+    from edgeflip.search import (
+        Certificate,
+        Counterfactual,
+        CounterfactualSet,
+        FactualSubgraph,
+        Mix,
+        Outcome,
+        Problem,
+        Provenance,
+        SizeWeightedFidelity,
+        Trace,
+        make_ranking,
+        verify_certificate,
+    )
+    from edgeflip.training import (
+        load_oracle,
+        save_oracle,
+        train_oracle,
+    )
+
 __version__ = "0.1.0"
 
-from edgeflip.base import CounterfactualExplainer, SearchInterrupted
-from edgeflip.certificates import verify_certificate
-from edgeflip.chemistry import molecule_constraints, molecule_graph, to_smiles
-from edgeflip.constraints import FREE, Constraints
-from edgeflip.datasets import (
-    DatasetBundle,
-    bundle_from,
-    list_datasets,
-    load_dataset,
-    load_graphs,
-    read_graph,
-)
-from edgeflip.edits import EditSet
-from edgeflip.errors import EdgeflipError
-from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
-from edgeflip.explanation import (
-    Certificate,
-    Counterfactual,
-    CounterfactualSet,
-    FactualSubgraph,
-    Provenance,
-    Trace,
-)
-from edgeflip.graphs import PairSpace, fingerprint
-from edgeflip.metering import Budget, MeteredOracle
-from edgeflip.models import GCNClassifier, GCNConfig
-from edgeflip.noise import Noise
-from edgeflip.oracle import DifferentiableOracle, EditOracle, ModelOracle, Oracle
-from edgeflip.presets import load_preset
-from edgeflip.proposals import ProposalBlock
-from edgeflip.ranking import Mix, SizeWeightedFidelity, make_ranking
-from edgeflip.registry import explainer_class, list_explainers, load_explainer, make_explainer
-from edgeflip.search import Outcome, Problem
-from edgeflip.training import load_oracle, save_oracle, train_oracle
+# Each name with the room it comes from.
+_ROOM = {
+    "Constraints": "edgeflip.core",
+    "EditSet": "edgeflip.core",
+    "FREE": "edgeflip.core",
+    "Noise": "edgeflip.core",
+    "PairSpace": "edgeflip.core",
+    "ProposalBlock": "edgeflip.core",
+    "fingerprint": "edgeflip.core",
+    "DatasetBundle": "edgeflip.datasets",
+    "bundle_from": "edgeflip.datasets",
+    "list_datasets": "edgeflip.datasets",
+    "load_dataset": "edgeflip.datasets",
+    "load_graphs": "edgeflip.datasets",
+    "molecule_constraints": "edgeflip.datasets",
+    "molecule_graph": "edgeflip.datasets",
+    "read_graph": "edgeflip.datasets",
+    "to_smiles": "edgeflip.datasets",
+    "EdgeflipError": "edgeflip.errors",
+    "CounterfactualExplainer": "edgeflip.explainers",
+    "DRCFGNN": "edgeflip.explainers",
+    "DRCFGNNConfig": "edgeflip.explainers",
+    "SearchInterrupted": "edgeflip.explainers",
+    "explainer_class": "edgeflip.explainers",
+    "list_explainers": "edgeflip.explainers",
+    "load_explainer": "edgeflip.explainers",
+    "make_explainer": "edgeflip.explainers",
+    "Budget": "edgeflip.oracle",
+    "DifferentiableOracle": "edgeflip.oracle",
+    "EditOracle": "edgeflip.oracle",
+    "GCNClassifier": "edgeflip.oracle",
+    "GCNConfig": "edgeflip.oracle",
+    "MeteredOracle": "edgeflip.oracle",
+    "ModelOracle": "edgeflip.oracle",
+    "Oracle": "edgeflip.oracle",
+    "load_preset": "edgeflip.presets",
+    "Certificate": "edgeflip.search",
+    "Counterfactual": "edgeflip.search",
+    "CounterfactualSet": "edgeflip.search",
+    "FactualSubgraph": "edgeflip.search",
+    "Mix": "edgeflip.search",
+    "Outcome": "edgeflip.search",
+    "Problem": "edgeflip.search",
+    "Provenance": "edgeflip.search",
+    "SizeWeightedFidelity": "edgeflip.search",
+    "Trace": "edgeflip.search",
+    "make_ranking": "edgeflip.search",
+    "verify_certificate": "edgeflip.search",
+    "load_oracle": "edgeflip.training",
+    "save_oracle": "edgeflip.training",
+    "train_oracle": "edgeflip.training",
+}
 
 __all__ = [
     "DRCFGNN",
@@ -88,3 +177,5 @@ __all__ = [
     "train_oracle",
     "verify_certificate",
 ]
+
+__getattr__ = lazily(__name__, _ROOM)

@@ -1,1 +1,33 @@
-"""Benchmarks: run methods on datasets, keep every result, and report beside the published ones."""
+"""Benchmarks: specs, runs that can be killed and resumed, and reports."""
+
+from edgeflip.bench.report import (
+    write_report,
+)
+from edgeflip.bench.report.drawing import (
+    require_matplotlib,
+)
+from edgeflip.bench.report.patterns import (
+    draw_summary,
+)
+from edgeflip.bench.report.versus import (
+    OURS,
+)
+from edgeflip.bench.run import (
+    BenchInterrupted,
+    run_bench,
+)
+from edgeflip.bench.spec import (
+    list_specs,
+    load_spec,
+)
+
+__all__ = [
+    "OURS",
+    "BenchInterrupted",
+    "draw_summary",
+    "list_specs",
+    "load_spec",
+    "require_matplotlib",
+    "run_bench",
+    "write_report",
+]

@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgeflip.bench.journal import RESULTS, Row
 from edgeflip.bench.spec import BenchSpec
 from edgeflip.errors import ArtifactError, ConfigError
-from edgeflip.storage import read_json, write_json
-from edgeflip.versions import code_version, package_version
+from edgeflip.support import RESULTS, Row, code_version, package_version, read_json, write_json
 
 META, PARQUET = "meta.json", "results.parquet"
 

@@ -10,17 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgeflip.bench.cell import Cell
-from edgeflip.bench.crew import Crew, Task, crew, ground_of
+from edgeflip.bench.context import Ground
+from edgeflip.bench.evaluate import Cell
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
-from edgeflip.bench.ground import Ground
-from edgeflip.bench.journal import RESULTS, Journal, Key, Row
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
+from edgeflip.bench.workers import Crew, Task, crew, ground_of
 from edgeflip.datasets import canonical_name, list_datasets
 from edgeflip.errors import ConfigError, DatasetError, unknown_name
-from edgeflip.progress import progress_bar
-from edgeflip.storage import write_json
+from edgeflip.support import RESULTS, Journal, Key, Row, progress_bar, write_json
 
 # Graphs that a worker takes at a time, and those of a method that explains many at once.
 _CHUNK, _TOGETHER = 5, 50

@@ -10,13 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from edgeflip.base import CounterfactualExplainer
 from edgeflip.datasets import canonical_name
 from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
 from edgeflip.presets import load_preset
-from edgeflip.registry import explainer_class, make_explainer
-from edgeflip.settings import STRICT, read_settings
-from edgeflip.storage import checksum
+from edgeflip.support import STRICT, checksum, read_settings
 
 
 @dataclass(frozen=True)

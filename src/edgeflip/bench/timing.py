@@ -13,10 +13,8 @@ from types import FrameType
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.edits import EdgeFill
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import Budget
-from edgeflip.oracle import ModelOracle
+from edgeflip.core import EdgeFill, PairSpace
+from edgeflip.oracle import Budget, ModelOracle
 
 # Seconds beyond twice its deadline after which a method is ended.
 _GRACE = 10.0

@@ -14,7 +14,9 @@ from edgeflip import __version__
 from edgeflip.cli.bench import bench
 from edgeflip.cli.explain import explain
 from edgeflip.cli.options import AsJson, Dataset, Profile, Seed, check_folder, default_folder
-from edgeflip.cli.own import (
+from edgeflip.cli.summarize import summarize
+from edgeflip.cli.terminal import DataDir, command, print_json, stdout
+from edgeflip.cli.user_inputs import (
     Data,
     LabelColumn,
     Labels,
@@ -24,15 +26,17 @@ from edgeflip.cli.own import (
     chosen_bundle,
     data,
 )
-from edgeflip.cli.summarize import summarize
-from edgeflip.cli.terminal import DataDir, command, print_json, stdout
 from edgeflip.cli.verify import verify
 from edgeflip.datasets import list_datasets
-from edgeflip.demo import run_demo
-from edgeflip.fitting import fitted_explainer
-from edgeflip.registry import explainer_class, list_explainers, make_explainer
-from edgeflip.seeding import check_seed
-from edgeflip.training import TrainingReport, load_oracle, train_and_save
+from edgeflip.explainers import explainer_class, list_explainers, make_explainer
+from edgeflip.support import check_seed
+from edgeflip.training import (
+    TrainingReport,
+    fitted_explainer,
+    load_oracle,
+    run_demo,
+    train_and_save,
+)
 
 app = typer.Typer(
     help="Which few edges would have to come or go for a graph's prediction to change class?\n\n"

@@ -9,10 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from edgeflip.bench.report import write_report
-from edgeflip.bench.report.versus import OURS
-from edgeflip.bench.run import run_bench
-from edgeflip.bench.spec import list_specs, load_spec
+from edgeflip.bench import OURS, list_specs, load_spec, run_bench, write_report
 from edgeflip.cli.terminal import DataDir, command, note, print_json, stdout
 
 bench = typer.Typer(

@@ -10,9 +10,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from edgeflip.base import SearchInterrupted
-from edgeflip.chemistry import molecule_constraints, to_smiles
-from edgeflip.choosing import Choice
 from edgeflip.cli.options import (
     AsJson,
     Dataset,
@@ -24,7 +21,8 @@ from edgeflip.cli.options import (
     graphs_of,
     read_overrides,
 )
-from edgeflip.cli.own import (
+from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, print_json, stdout
+from edgeflip.cli.user_inputs import (
     Data,
     LabelColumn,
     Labels,
@@ -34,18 +32,14 @@ from edgeflip.cli.own import (
     chosen_bundle,
     own_oracle,
 )
-from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, print_json, stdout
-from edgeflip.constraints import FREE, Constraints
-from edgeflip.datasets import DatasetBundle, read_graph
+from edgeflip.core import FREE, Constraints, Noise
+from edgeflip.datasets import DatasetBundle, molecule_constraints, read_graph, to_smiles
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
-from edgeflip.explanation import CounterfactualSet
-from edgeflip.fitting import fitted_explainer
-from edgeflip.metering import Budget
-from edgeflip.noise import Noise
-from edgeflip.registry import make_explainer
-from edgeflip.seeding import check_seed
-from edgeflip.storage import write_json
-from edgeflip.training import oracle_for
+from edgeflip.explainers import SearchInterrupted, make_explainer
+from edgeflip.oracle import Budget
+from edgeflip.search import Choice, CounterfactualSet
+from edgeflip.support import check_seed, write_json
+from edgeflip.training import fitted_explainer, oracle_for
 
 
 def explain(

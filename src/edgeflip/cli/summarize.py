@@ -11,8 +11,7 @@ import torch
 import typer
 from rich.table import Table
 
-from edgeflip.bench.report.drawing import require_matplotlib
-from edgeflip.bench.report.patterns import draw_summary
+from edgeflip.bench import draw_summary, require_matplotlib
 from edgeflip.cli.options import (
     AsJson,
     Dataset,
@@ -24,7 +23,8 @@ from edgeflip.cli.options import (
     graphs_of,
     read_overrides,
 )
-from edgeflip.cli.own import (
+from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, print_json, stdout
+from edgeflip.cli.user_inputs import (
     Data,
     LabelColumn,
     Labels,
@@ -33,15 +33,12 @@ from edgeflip.cli.own import (
     Stratified,
     chosen_bundle,
 )
-from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, print_json, stdout
 from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ConfigError, TargetError
-from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker
-from edgeflip.explainers.gcfexplainer import summarize as walk_and_summarize
-from edgeflip.metering import checked_proba
-from edgeflip.progress import progress_bar
-from edgeflip.seeding import check_seed, seeded
-from edgeflip.storage import write_json, write_lines
+from edgeflip.explainers import Aim, GCFExplainer, Summary, asker
+from edgeflip.explainers import summarize as walk_and_summarize
+from edgeflip.oracle import checked_proba
+from edgeflip.support import check_seed, progress_bar, seeded, write_json, write_lines
 from edgeflip.training import oracle_for
 
 _MARKS = (1, 2, 3, 5, 10, 25, 50, 100)

@@ -13,9 +13,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from edgeflip.base import SearchInterrupted
-from edgeflip.bench.run import BenchInterrupted
+from edgeflip.bench import BenchInterrupted
 from edgeflip.errors import EdgeflipError
+from edgeflip.explainers import SearchInterrupted
 from edgeflip.training import TrainingInterrupted
 
 NOTHING_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130

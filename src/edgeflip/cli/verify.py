@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from edgeflip.certificates import verify_certificate
-from edgeflip.chemistry import molecule_constraints
 from edgeflip.cli.terminal import stdout
-from edgeflip.constraints import Constraints
+from edgeflip.core import Constraints
+from edgeflip.datasets import molecule_constraints
 from edgeflip.errors import ConstraintError, GraphError
-from edgeflip.explanation import CounterfactualSet
+from edgeflip.search import CounterfactualSet, verify_certificate
 from edgeflip.training import load_oracle
 
 

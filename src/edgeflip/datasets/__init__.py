@@ -18,13 +18,22 @@ from typing import Literal
 from edgeflip.datasets.bundle import (
     DatasetBundle,
     DatasetCard,
+    Origin,
     Split,
     random_split,
     stratified_split,
 )
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
+from edgeflip.datasets.chemistry import (
+    molecule_constraints,
+    molecule_graph,
+    to_smiles,
+    valid_share,
+)
+from edgeflip.datasets.download import fetch_dataset
 from edgeflip.datasets.formats import read_graph
-from edgeflip.datasets.own import bundle_from, load_graphs
+from edgeflip.datasets.stacks import check_trainable, stack_graphs
+from edgeflip.datasets.user_graphs import bundle_from, load_graphs
 from edgeflip.errors import DatasetError, EdgeflipError, unknown_name
 
 __all__ = [
@@ -33,14 +42,23 @@ __all__ = [
     "DatasetBundle",
     "DatasetCard",
     "DatasetEntry",
+    "Origin",
     "Split",
     "bundle_from",
+    "canonical_name",
+    "check_trainable",
+    "fetch_dataset",
     "list_datasets",
     "load_dataset",
     "load_graphs",
+    "molecule_constraints",
+    "molecule_graph",
     "random_split",
     "read_graph",
+    "stack_graphs",
     "stratified_split",
+    "to_smiles",
+    "valid_share",
 ]
 
 DATA_VARIABLE = "EDGEFLIP_DATA"

@@ -9,8 +9,7 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
-from edgeflip.constraints import FREE, Constraints
-from edgeflip.edits import EdgeFill
+from edgeflip.core import FREE, Constraints, EdgeFill
 from edgeflip.errors import DatasetError
 
 Drawing = Literal["plain", "molecule", "sentence"]

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from edgeflip.datasets.catalogue import MAX_BYTES, RequiredFile, catalogue
 from edgeflip.errors import DatasetError, unknown_name
-from edgeflip.progress import progress_bar
+from edgeflip.support import progress_bar
 
 _TIMEOUT = 30
 _CHUNK = 1 << 16

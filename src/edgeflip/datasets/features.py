@@ -19,8 +19,7 @@ from torch import Tensor
 
 from edgeflip.datasets.encoder import EncoderSettings, TokenEncoder, load_encoder
 from edgeflip.errors import ArtifactError, DatasetError
-from edgeflip.progress import progress_bar
-from edgeflip.storage import checksum, read_tensors, write_tensors
+from edgeflip.support import checksum, progress_bar, read_tensors, write_tensors
 
 CACHE_VARIABLE = "EDGEFLIP_CACHE"
 SHARD_TEXTS = 512

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.chemistry import molecule_constraints, molecule_graph
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, random_split
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
+from edgeflip.datasets.chemistry import molecule_constraints, molecule_graph
 from edgeflip.datasets.formats import graphs_of_table, number_table
 from edgeflip.errors import DatasetError
 

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets.bundle import DatasetBundle
 from edgeflip.errors import DatasetError
-from edgeflip.models import GCNClassifier
+from edgeflip.oracle import GCNClassifier
 
 # A dense stack larger than this is not worth its memory.
 _DENSE_BYTES = 256 * 2**20

@@ -1,1 +1,51 @@
-"""The explainers, one module each; `edgeflip.make_explainer` finds them by name."""
+"""The methods, one file or folder each, the contract they keep, and where they are found by name."""
+
+from typing import TYPE_CHECKING
+
+from edgeflip._lazy import lazily
+
+if TYPE_CHECKING:
+    from edgeflip.explainers.base import CounterfactualExplainer, SearchInterrupted
+    from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
+    from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
+    from edgeflip.explainers.registry import (
+        explainer_class,
+        list_explainers,
+        load_explainer,
+        make_explainer,
+    )
+
+# Each name with the file it comes from: a method is loaded when it is used.
+_FILE = {
+    "Aim": "edgeflip.explainers.gcfexplainer",
+    "CounterfactualExplainer": "edgeflip.explainers.base",
+    "DRCFGNN": "edgeflip.explainers.dr_cfgnn",
+    "DRCFGNNConfig": "edgeflip.explainers.dr_cfgnn",
+    "GCFExplainer": "edgeflip.explainers.gcfexplainer",
+    "SearchInterrupted": "edgeflip.explainers.base",
+    "Summary": "edgeflip.explainers.gcfexplainer",
+    "asker": "edgeflip.explainers.gcfexplainer",
+    "explainer_class": "edgeflip.explainers.registry",
+    "list_explainers": "edgeflip.explainers.registry",
+    "load_explainer": "edgeflip.explainers.registry",
+    "make_explainer": "edgeflip.explainers.registry",
+    "summarize": "edgeflip.explainers.gcfexplainer",
+}
+
+__all__ = [
+    "DRCFGNN",
+    "Aim",
+    "CounterfactualExplainer",
+    "DRCFGNNConfig",
+    "GCFExplainer",
+    "SearchInterrupted",
+    "Summary",
+    "asker",
+    "explainer_class",
+    "list_explainers",
+    "load_explainer",
+    "make_explainer",
+    "summarize",
+]
+
+__getattr__ = lazily(__name__, _FILE)

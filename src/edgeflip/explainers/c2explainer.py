@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from edgeflip.core import PairSpace, ProposalBlock, base_adjacency
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.edge_masks import (
     FlipRecords,
@@ -20,11 +21,9 @@ from edgeflip.explainers.edge_masks import (
     Pulse,
     check_positive,
 )
-from edgeflip.graphs import PairSpace
-from edgeflip.proposals import ProposalBlock, base_adjacency
+from edgeflip.oracle import SoftGraphs
 from edgeflip.search import Problem
-from edgeflip.settings import STRICT
-from edgeflip.soft import SoftGraphs
+from edgeflip.support import STRICT
 
 
 @dataclass(frozen=True)

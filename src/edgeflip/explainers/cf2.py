@@ -14,6 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from edgeflip.core import PAD, ProposalBlock
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.edge_masks import (
     MaskExplainer,
@@ -21,11 +22,9 @@ from edgeflip.explainers.edge_masks import (
     check_positive,
     largest_first,
 )
-from edgeflip.explanation import FactualSubgraph
-from edgeflip.proposals import PAD, ProposalBlock
-from edgeflip.search import Problem
-from edgeflip.settings import STRICT
-from edgeflip.soft import SoftGraphs
+from edgeflip.oracle import SoftGraphs
+from edgeflip.search import FactualSubgraph, Problem
+from edgeflip.support import STRICT
 
 
 @dataclass(frozen=True)

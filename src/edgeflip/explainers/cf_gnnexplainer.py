@@ -13,12 +13,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from edgeflip.core import ProposalBlock
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.edge_masks import FlipRecords, MaskExplainer, Pulse, check_positive
-from edgeflip.proposals import ProposalBlock
+from edgeflip.oracle import SoftGraphs
 from edgeflip.search import Problem
-from edgeflip.settings import STRICT
-from edgeflip.soft import SoftGraphs
+from edgeflip.support import STRICT
 
 
 @dataclass(frozen=True)

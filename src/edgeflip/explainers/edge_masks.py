@@ -15,16 +15,20 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
-from edgeflip.constraints import FREE, Constraints
-from edgeflip.edits import EdgeFill
+from edgeflip.core import (
+    FREE,
+    PAD,
+    Constraints,
+    EdgeFill,
+    Noise,
+    ProposalBlock,
+    candidate_keys,
+    first_occurrences,
+)
 from edgeflip.errors import BudgetExhausted, ConfigError, NotApplicableError
-from edgeflip.explanation import CounterfactualSet, Stage
-from edgeflip.metering import Budget
-from edgeflip.noise import Noise
-from edgeflip.proposals import PAD, ProposalBlock, candidate_keys, first_occurrences
-from edgeflip.search import Problem
-from edgeflip.soft import SoftGraphs, batches
+from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.oracle import Budget, SoftGraphs, batches
+from edgeflip.search import CounterfactualSet, Problem, Stage
 
 ConfigT = TypeVar("ConfigT")
 

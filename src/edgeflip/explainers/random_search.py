@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edgeflip.base import CounterfactualExplainer
-from edgeflip.combinatorics import COUNT_LIMIT, Level, RandomOrder
+from edgeflip.core import COUNT_LIMIT, Level, ProposalBlock, RandomOrder
 from edgeflip.errors import ConfigError
-from edgeflip.metering import Budget
-from edgeflip.proposals import ProposalBlock
+from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.oracle import Budget
 from edgeflip.search import Problem
-from edgeflip.settings import STRICT
+from edgeflip.support import STRICT
 
 # Small blocks first, since most flips are found early; large ones later, since they cost less each.
 _FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096

@@ -17,16 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
+from edgeflip.core import PAD, DenseGraphs, ProposalBlock, gcn_normalised
 from edgeflip.errors import ConfigError, TrainingError
-from edgeflip.explainers.dense import DenseGraphs, gcn_normalised
-from edgeflip.metering import Budget, checked_proba
-from edgeflip.oracle import Oracle
-from edgeflip.progress import progress_bar
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Outcome, Problem
-from edgeflip.settings import STRICT
-from edgeflip.threads import one_thread
+from edgeflip.support import STRICT, one_thread, progress_bar
 
 # A generator that sends blocks to the search and is told what became of them.
 _Samples = Generator[ProposalBlock, Outcome, None]

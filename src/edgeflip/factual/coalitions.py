@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.explanation import FactualSubgraph
-from edgeflip.graphs import PairSpace
+from edgeflip.core import PairSpace
+from edgeflip.search import FactualSubgraph
 
 
 def as_bits(nodes: Iterable[int]) -> int:

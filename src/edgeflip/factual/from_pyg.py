@@ -13,12 +13,10 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.explain import Explainer, ExplainerAlgorithm, GNNExplainer, ModelConfig
 
 from edgeflip.errors import ConfigError, EdgeflipError, NotApplicableError
-from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual.growth import grow
-from edgeflip.metering import MeteredOracle, space_of
-from edgeflip.oracle import ModelOracle, Oracle, one_line
-from edgeflip.seeding import seeded
-from edgeflip.settings import STRICT
+from edgeflip.oracle import MeteredOracle, ModelOracle, Oracle, one_line, space_of
+from edgeflip.search import FactualSubgraph
+from edgeflip.support import STRICT, seeded
 
 ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {"gnn-explainer": GNNExplainer}
 """Algorithms that can be named in a file of settings."""

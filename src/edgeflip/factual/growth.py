@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from torch import Tensor
 
-from edgeflip.explanation import FactualSubgraph
+from edgeflip.core import PairSpace
 from edgeflip.factual.coalitions import subgraph_of
-from edgeflip.graphs import PairSpace
+from edgeflip.search import FactualSubgraph
 
 
 def grow(space: PairSpace, scores: Tensor, max_nodes: int) -> FactualSubgraph:

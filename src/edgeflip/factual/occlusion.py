@@ -8,17 +8,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core import PAD, PairSpace
 from edgeflip.errors import ConfigError
-from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import as_bits, as_masks
 from edgeflip.factual.growth import grow
-from edgeflip.graphs import PairSpace
-from edgeflip.masking import masked_proba
-from edgeflip.metering import MeteredOracle, space_of
-from edgeflip.oracle import Oracle
-from edgeflip.proposals import PAD
-from edgeflip.settings import STRICT
+from edgeflip.oracle import MeteredOracle, Oracle, masked_proba, space_of
+from edgeflip.search import FactualSubgraph
+from edgeflip.support import STRICT
 
 
 @dataclass(frozen=True)

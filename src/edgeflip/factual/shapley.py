@@ -18,12 +18,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from edgeflip.core import PairSpace
 from edgeflip.errors import ConfigError
 from edgeflip.factual.coalitions import Topology, as_masks
-from edgeflip.graphs import PairSpace
-from edgeflip.masking import MaskedOracle, Masking, masked_graph
-from edgeflip.metering import checked_proba
-from edgeflip.oracle import Oracle
+from edgeflip.oracle import MaskedOracle, Masking, Oracle, checked_proba, masked_graph
 
 # Booleans per block of masks: bounds memory on large graphs, far above what small ones need.
 _BLOCK_VALUES = 16_000_000

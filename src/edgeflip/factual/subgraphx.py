@@ -12,19 +12,16 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core import PairSpace
 from edgeflip.errors import ConfigError
-from edgeflip.explanation import FactualSubgraph
 from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import Topology, as_bits, as_masks, members, subgraph_of
 from edgeflip.factual.growth import grow
 from edgeflip.factual.occlusion import edge_importance
 from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joiners
-from edgeflip.graphs import PairSpace
-from edgeflip.masking import MaskedOracle, Masking
-from edgeflip.metering import space_of
-from edgeflip.oracle import Oracle
-from edgeflip.seeding import check_seed
-from edgeflip.settings import STRICT
+from edgeflip.oracle import MaskedOracle, Masking, Oracle, space_of
+from edgeflip.search import FactualSubgraph
+from edgeflip.support import STRICT, check_seed
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class SubgraphX:
         tolerance: Values this close to the highest are as good, being sampled; among them the edges
             whose loss hurts the prediction most decide. As published: 0.
         radius: Nodes fewer hops than this from a coalition join or not; all others always take part.
-        masking: What is taken from nodes that do not take part, see `edgeflip.masking`.
+        masking: What is taken from nodes that do not take part, see `edgeflip.oracle.masking`.
 
     Example:
         >>> from edgeflip.testing import example_graphs, example_oracle

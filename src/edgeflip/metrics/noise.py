@@ -1,5 +1,5 @@
-"""The noise that robustness is measured against; it stands in `edgeflip.noise`."""
+"""The noise that robustness is measured against; it stands in `edgeflip.core.noise`."""
 
-from edgeflip.noise import EdgeNoise, Noise, add_noise
+from edgeflip.core import EdgeNoise, Noise, add_noise
 
 __all__ = ["EdgeNoise", "Noise", "add_noise"]

@@ -19,9 +19,8 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.edits import EditSet
+from edgeflip.core import Edge, EditSet
 from edgeflip.errors import GraphError
-from edgeflip.graphs import Edge
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

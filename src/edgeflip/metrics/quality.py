@@ -17,12 +17,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.edits import EditSet, apply_edits
-from edgeflip.explanation import Counterfactual, CounterfactualSet
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import checked_proba
-from edgeflip.oracle import EditOracle, Oracle
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.core import PAD, EditSet, PairSpace, ProposalBlock, apply_edits
+from edgeflip.oracle import EditOracle, Oracle, checked_proba
+from edgeflip.search import Counterfactual, CounterfactualSet
 
 EXACT_EDITS = 12
 """Up to this many edits minimality looks at every subset; beyond, at a sample."""

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
-from edgeflip.edits import EditSet
+from edgeflip.core import Edge, EditSet
 from edgeflip.errors import ConfigError
-from edgeflip.explanation import CounterfactualSet
-from edgeflip.graphs import Edge
+from edgeflip.search import CounterfactualSet
 
 Change: TypeAlias = tuple[int, int]
 """The class predicted for the input and the class predicted after the edits."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.presets.schema import Expected, ExpectedResult, OracleSettings, Preset
-from edgeflip.settings import read_settings
+from edgeflip.support import read_settings
 
 __all__ = [
     "PROFILES",

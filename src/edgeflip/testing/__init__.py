@@ -18,12 +18,11 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
-from edgeflip.edits import EdgeFill, check_fill
+from edgeflip.core import EdgeFill, check_fill
 from edgeflip.errors import ConfigError
-from edgeflip.metering import Budget
-from edgeflip.oracle import Oracle
-from edgeflip.seeding import seeded
+from edgeflip.explainers import CounterfactualExplainer
+from edgeflip.oracle import Budget, Oracle
+from edgeflip.support import seeded
 from edgeflip.testing.checks import CHECKS, Case, DoesNotApply, WatchedFit, described, same_answer
 from edgeflip.testing.examples import example_graphs, example_oracle
 from edgeflip.testing.oracles import CountingOracle

@@ -14,15 +14,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
-from edgeflip.constraints import Constraints
-from edgeflip.edits import EdgeFill, EditSet
+from edgeflip.core import Constraints, EdgeFill, EditSet, edge_pairs
 from edgeflip.errors import ConstraintError, EdgeflipError, NotFittedError, TargetError
-from edgeflip.explanation import CounterfactualSet
-from edgeflip.graphs import edge_pairs
-from edgeflip.metering import Budget
-from edgeflip.oracle import Oracle
-from edgeflip.seeding import seeded
+from edgeflip.explainers import CounterfactualExplainer
+from edgeflip.oracle import Budget, Oracle
+from edgeflip.search import CounterfactualSet
+from edgeflip.support import seeded
 from edgeflip.testing.oracles import AttributeOracle, ConstantOracle, CountingOracle, RotatedOracle
 from edgeflip.testing.states import (
     changed_keys,

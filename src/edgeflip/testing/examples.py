@@ -7,9 +7,8 @@ import random
 import torch
 from torch_geometric.data import Data
 
-from edgeflip.models import GCNClassifier
-from edgeflip.oracle import ModelOracle
-from edgeflip.seeding import seeded
+from edgeflip.oracle import GCNClassifier, ModelOracle
+from edgeflip.support import seeded
 
 
 def example_graphs(count: int, *, seed: int, num_nodes: int = 9, features: int = 4) -> list[Data]:

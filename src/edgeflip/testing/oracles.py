@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.graphs import edge_pairs
+from edgeflip.core import edge_pairs
 from edgeflip.oracle import Oracle
 
 

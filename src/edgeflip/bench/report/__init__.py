@@ -14,7 +14,7 @@ from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
 from edgeflip.bench.report.summary import Mean, Summary, summarize
 from edgeflip.bench.report.versus import OURS
-from edgeflip.storage import write_lines
+from edgeflip.support import write_lines
 
 __all__ = ["Mean", "Results", "Summary", "read_results", "summarize", "write_report"]
 

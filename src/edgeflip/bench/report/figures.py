@@ -25,8 +25,8 @@ from edgeflip.bench.report.drawing import (
 )
 from edgeflip.bench.report.results import Results
 from edgeflip.bench.report.summary import Summary
-from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
-from edgeflip.ranking import SizeWeightedFidelity
+from edgeflip.pools import SizeConfig
+from edgeflip.search import SizeWeightedFidelity
 
 NAMES = ("van", "size", "cost", "sampling", "score")
 """Every picture there can be."""

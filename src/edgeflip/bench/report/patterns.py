@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 
 from edgeflip.bench.report.drawing import BLUE, VERMILLION, settings, to_svg
-from edgeflip.explainers.gcfexplainer import Summary
+from edgeflip.explainers import Summary
 
 _ADDED, _REMOVED, _KEPT = "#009E73", "#C62828", "#9a9a9a"
 

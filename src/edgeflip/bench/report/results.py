@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgeflip.bench.journal import RESULTS, key_of, read_rows
 from edgeflip.errors import ArtifactError
+from edgeflip.support import RESULTS, key_of, read_rows
 
 META_FILE = "meta.json"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from edgeflip.errors import ConfigError
-from edgeflip.settings import STRICT
+from edgeflip.support import STRICT
 
 
 @dataclass(frozen=True)

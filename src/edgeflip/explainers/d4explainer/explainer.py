@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
+from edgeflip.core import PairSpace, ProposalBlock, candidate_keys
 from edgeflip.errors import GraphError, NotApplicableError
+from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.d4explainer.config import D4Config
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
 from edgeflip.explainers.d4explainer.training import (
@@ -21,13 +22,9 @@ from edgeflip.explainers.d4explainer.training import (
     features_of,
     plain_adjacency,
 )
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import Budget, checked_proba
-from edgeflip.oracle import Oracle
-from edgeflip.proposals import ProposalBlock, candidate_keys
-from edgeflip.ranking import Ranking, SmallestFirst
-from edgeflip.search import Problem
-from edgeflip.threads import one_thread
+from edgeflip.oracle import Budget, Oracle, checked_proba
+from edgeflip.search import Problem, Ranking, SmallestFirst
+from edgeflip.support import one_thread
 
 # Values of one layer over all pairs of graphs denoised at once: what stays in the processor's cache.
 _PAIR_VALUES = 400_000

@@ -12,13 +12,12 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
+from edgeflip.core import PairSpace
 from edgeflip.errors import NotApplicableError, TrainingError
 from edgeflip.explainers.d4explainer.config import DiffusionConfig
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
-from edgeflip.graphs import PairSpace
-from edgeflip.oracle import Oracle
-from edgeflip.progress import progress_bar
-from edgeflip.soft import SoftGraphs
+from edgeflip.oracle import Oracle, SoftGraphs
+from edgeflip.support import progress_bar
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,17 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from edgeflip.proposals import PAD, ProposalBlock, widened
-from edgeflip.ranking import SCORE_DECIMALS, Ranking, highest_score, rate
-from edgeflip.search import Outcome, Problem
-from edgeflip.subsets import Reductions, without_supersets
+from edgeflip.core import PAD, ProposalBlock, widened
+from edgeflip.search import (
+    SCORE_DECIMALS,
+    Outcome,
+    Problem,
+    Ranking,
+    Reductions,
+    highest_score,
+    rate,
+    without_supersets,
+)
 
 Value = TypeVar("Value")
 

@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.dr_cfgnn.denoise import DenoiseConfig
-from edgeflip.explainers.dr_cfgnn.link_predictor import PredictorConfig
-from edgeflip.explainers.dr_cfgnn.link_training import LinkTrainingConfig
-from edgeflip.explainers.dr_cfgnn.sampling import SizeConfig
 from edgeflip.explainers.dr_cfgnn.widening import WideningConfig
-from edgeflip.settings import STRICT
+from edgeflip.links import LinkTrainingConfig, PredictorConfig
+from edgeflip.pools import SizeConfig
+from edgeflip.support import STRICT
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.errors import ConfigError
-from edgeflip.settings import STRICT
+from edgeflip.support import STRICT
 
 KeepsLabel = Callable[[Tensor], Tensor]
 """Whether the label stays after removing edges; rows of pair ids, padded with -1 [sets, width]."""

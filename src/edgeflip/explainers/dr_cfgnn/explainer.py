@@ -2,7 +2,7 @@
 
 The comments and docstrings below number the lines of the paper's Algorithm 1. Lines 17 to 21, asking
 the oracle, collecting what flips and ordering it by score, are the same for every method and stand
-in `edgeflip.search`.
+in `edgeflip.search.session`.
 """
 
 from __future__ import annotations
@@ -17,33 +17,37 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
-from edgeflip.edits import EditSet, apply_edits
+from edgeflip.core import (
+    PAD,
+    Edge,
+    EditSet,
+    PairSpace,
+    ProposalBlock,
+    apply_edits,
+    base_adjacency,
+    edited_cells,
+    node_features,
+)
 from edgeflip.errors import BudgetExhausted, GraphError
-from edgeflip.explainers.dense import node_features
+from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.dr_cfgnn.best import BestSoFar
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.denoise import drop_unlikely
 from edgeflip.explainers.dr_cfgnn.levels import BLOCK, PaperSpace, sets_without_predictor
-from edgeflip.explainers.dr_cfgnn.link_predictor import LinkPredictor
-from edgeflip.explainers.dr_cfgnn.link_training import (
+from edgeflip.explainers.dr_cfgnn.widening import Beam, Enough, Searching, ask, combined
+from edgeflip.factual import FactualExplainer, make_factual
+from edgeflip.links import (
     Knowledge,
+    LinkPredictor,
     LinkTrainer,
     LinkTrainingReport,
     known_pairs,
     pad_graphs,
 )
-from edgeflip.explainers.dr_cfgnn.sampling import removal_sets
-from edgeflip.explainers.dr_cfgnn.widening import Beam, Enough, Searching, ask, combined
-from edgeflip.explanation import FactualSubgraph
-from edgeflip.factual import FactualExplainer, make_factual
-from edgeflip.graphs import Edge, PairSpace
-from edgeflip.metering import Budget, checked_proba
-from edgeflip.oracle import Oracle
-from edgeflip.proposals import PAD, ProposalBlock, base_adjacency, edited_cells
-from edgeflip.ranking import Ranking, needs_of
-from edgeflip.search import Outcome, Problem
-from edgeflip.threads import one_thread
+from edgeflip.oracle import Budget, Oracle, checked_proba
+from edgeflip.pools import removal_sets
+from edgeflip.search import FactualSubgraph, Outcome, Problem, Ranking, needs_of
+from edgeflip.support import one_thread
 
 # Few candidates first, since most flips are found early.
 _FIRST_BLOCK = 128

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from edgeflip.core import PAD, widened
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
-from edgeflip.explainers.dr_cfgnn.sampling import Pools, Shape, draw_blocks, shapes_of
-from edgeflip.proposals import PAD, widened
+from edgeflip.pools import Pools, Shape, draw_blocks, shapes_of
 from edgeflip.search import Problem
 
 Score: TypeAlias = Callable[[Tensor], list[Tensor]]

@@ -15,11 +15,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from edgeflip.combinatorics import unrank
+from edgeflip.core import ProposalBlock, candidate_keys, first_occurrences, unrank
 from edgeflip.errors import ConfigError
-from edgeflip.proposals import ProposalBlock, candidate_keys, first_occurrences
 from edgeflip.search import Outcome, Problem
-from edgeflip.settings import STRICT
+from edgeflip.support import STRICT
 
 _BLOCK = 4096
 

@@ -22,7 +22,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.graphs import PairSpace
+from edgeflip.core import PairSpace
 
 Array: TypeAlias = npt.NDArray[Any]
 

@@ -11,21 +11,16 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
-from edgeflip.edits import edge_attributes
+from edgeflip.core import PairSpace, ProposalBlock, edge_attributes
 from edgeflip.errors import ConfigError
+from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
 from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
 from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk
-from edgeflip.graphs import PairSpace
-from edgeflip.metering import Budget, MeteredOracle, checked_proba
-from edgeflip.oracle import Oracle
-from edgeflip.progress import progress_bar
-from edgeflip.proposals import ProposalBlock
-from edgeflip.ranking import Ranking, SmallestFirst
-from edgeflip.search import Outcome, Problem
-from edgeflip.threads import one_thread
+from edgeflip.oracle import Budget, MeteredOracle, Oracle, checked_proba
+from edgeflip.search import Outcome, Problem, Ranking, SmallestFirst
+from edgeflip.support import one_thread, progress_bar
 
 
 class GCFExplainer(CounterfactualExplainer[GCFConfig]):

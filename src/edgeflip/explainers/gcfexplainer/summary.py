@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core import Edge, PairSpace
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import (
     Array,
@@ -25,7 +26,6 @@ from edgeflip.explainers.gcfexplainer.distances import (
     within,
 )
 from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk, edited_shape
-from edgeflip.graphs import Edge, PairSpace
 
 Ask: TypeAlias = Callable[[PairSpace, Tensor], Tensor]
 """Class probabilities of edited versions of a graph."""

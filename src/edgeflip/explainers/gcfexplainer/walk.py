@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.constraints import AllowedEdits
+from edgeflip.core import PAD, AllowedEdits, PairSpace, ProposalBlock, candidate_keys
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import (
     Array,
@@ -35,8 +35,6 @@ from edgeflip.explainers.gcfexplainer.distances import (
     sizes,
     within,
 )
-from edgeflip.graphs import PairSpace
-from edgeflip.proposals import PAD, ProposalBlock, candidate_keys
 
 
 @dataclass(frozen=True)

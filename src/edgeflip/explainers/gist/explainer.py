@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.base import CounterfactualExplainer
+from edgeflip.core import PAD, DenseGraphs, ProposalBlock, node_features
 from edgeflip.errors import NotApplicableError
-from edgeflip.explainers.dense import DenseGraphs, node_features
+from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.gist.network import StyleNetwork, relaxed, symmetric
 from edgeflip.explainers.gist.training import (
     GISTConfig,
@@ -25,11 +25,9 @@ from edgeflip.explainers.gist.training import (
     StyleTrainer,
     overshoot_pairs,
 )
-from edgeflip.metering import Budget, checked_proba
-from edgeflip.oracle import Oracle
-from edgeflip.proposals import PAD, ProposalBlock
+from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Problem
-from edgeflip.threads import one_thread
+from edgeflip.support import one_thread
 
 # Values of the edge head's hidden layer at once.
 _HEAD_VALUES = 8_000_000

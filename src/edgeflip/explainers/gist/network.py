@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from edgeflip.explainers.dense import DenseGraphs
+from edgeflip.core import DenseGraphs
 
 EIGENVALUES = 5
 """How many eigenvalues of the adjacency matrix the published style compares."""

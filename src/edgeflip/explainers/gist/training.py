@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
+from edgeflip.core import DenseGraphs
 from edgeflip.errors import ConfigError, TrainingError
-from edgeflip.explainers.dense import DenseGraphs
 from edgeflip.explainers.gist.network import (
     Styled,
     StyleNetwork,
@@ -23,8 +23,7 @@ from edgeflip.explainers.gist.network import (
     relaxed,
     symmetric,
 )
-from edgeflip.progress import progress_bar
-from edgeflip.settings import STRICT
+from edgeflip.support import STRICT, progress_bar
 
 
 @dataclass(frozen=True)

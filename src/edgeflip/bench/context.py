@@ -1,0 +1,136 @@
+"""What the methods of one dataset and seed share: the graphs, the oracle and a referee of links."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.bench.spec import BenchSpec
+from edgeflip.bench.timing import Clock
+from edgeflip.datasets import DatasetBundle, load_dataset
+from edgeflip.explainers import DRCFGNN
+from edgeflip.metrics import Descriptors, describe
+from edgeflip.oracle import ModelOracle
+from edgeflip.presets import load_preset
+from edgeflip.support import Row, checksum, code_version, read_json, write_json
+from edgeflip.training import data_checksum, fit_once, oracle_for
+
+
+@dataclass(eq=False)
+class Ground:
+    """What the methods of one dataset and seed share: the graphs and the oracle.
+
+    Attributes:
+        spec: The benchmark.
+        bundle: The dataset.
+        seed: The seed.
+        models: Folder of what was trained before.
+        clock: Where the seconds go.
+    """
+
+    spec: BenchSpec
+    bundle: DatasetBundle
+    seed: int
+    models: Path
+    clock: Clock = field(default_factory=Clock)
+
+    @classmethod
+    def load(
+        cls, spec: BenchSpec, dataset: str, seed: int, models: Path, data_dir: Path | None
+    ) -> Ground:
+        """Read the dataset."""
+        return cls(spec, load_dataset(dataset, data_dir), seed, models)
+
+    @cached_property
+    def oracle(self) -> ModelOracle:
+        """The oracle, trained if it never was."""
+        settings = load_preset(self.bundle.name, self.spec.profile).oracle
+        shaped_by = {
+            "settings": repr(settings),
+            "graphs": data_checksum([*self.bundle.train, *self.bundle.val]),
+            "seed": self.seed,
+            "code": code_version(),
+        }
+        self._place = self.models / f"oracle-{self.bundle.name}-{checksum(shaped_by)[:16]}"
+        started, cpu_started = time.perf_counter(), time.process_time()
+        known = (self._place / "time.json").exists()
+        with self.clock.of("training"):
+            oracle = oracle_for(self.bundle, self._place, profile=self.spec.profile, seed=self.seed)
+        if not known:
+            times = {
+                "seconds": time.perf_counter() - started,
+                "cpu_seconds": time.process_time() - cpu_started,
+            }
+            write_json(self._place / "time.json", times)
+        return oracle
+
+    @cached_property
+    def predicted(self) -> list[int]:
+        """The oracle's classes of the test graphs."""
+        labels: list[int] = self.oracle.predict(self.bundle.test).tolist()
+        return labels
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Which test graphs are explained."""
+        truth = [truth_of(graph) for graph in self.bundle.test]
+        chosen = [
+            place
+            for place, (label, true) in enumerate(zip(self.predicted, truth, strict=True))
+            if label == true or not self.spec.only_correct
+        ]
+        return chosen[: self.spec.most_graphs(self.bundle.name)]
+
+    def row(self) -> Row:
+        """What is to be known of the oracle."""
+        truth = [truth_of(graph) for graph in self.bundle.test]
+        times = read_json(self._place / "time.json")
+        hits = sum(a == b for a, b in zip(self.predicted, truth, strict=True))
+        return {
+            "kind": "oracle",
+            "dataset": self.bundle.name,
+            "seed": self.seed,
+            "accuracy": hits / len(truth),
+            "graphs": len(self.places),
+            "test_graphs": len(truth),
+            "class_names": list(self.bundle.class_names),
+            "origin": self.bundle.card.origin,
+            "title": self.bundle.card.title,
+            "has_motif": self.bundle.motif_nodes is not None,
+            "seconds": times["seconds"],
+            "cpu_seconds": times["cpu_seconds"],
+        }
+
+    @cached_property
+    def referee(self) -> DRCFGNN:
+        """A link predictor that rates edges, the same for every method."""
+        profile = "smoke" if self.spec.profile == "smoke" else "cpu"
+        explainer = DRCFGNN.for_dataset(
+            self.bundle.name, profile=profile, overrides={"one_hot": False, "denoise": False}
+        )
+        with self.clock.of("training"):
+            fit = fit_once(
+                explainer,
+                self.bundle,
+                self.oracle,
+                self.models,
+                seed=self.seed,
+                with_validation=True,
+            )
+        assert isinstance(fit.explainer, DRCFGNN)
+        return fit.explainer
+
+    @cached_property
+    def training_graphs(self) -> Descriptors:
+        """The training graphs' degrees, clustering and spectra."""
+        return describe(self.bundle.train)
+
+
+def truth_of(graph: Data) -> int:
+    """The class a graph has by its label, -1 if it has none."""
+    return int(graph.y) if isinstance(graph.y, Tensor) else -1

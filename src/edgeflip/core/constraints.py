@@ -1,0 +1,366 @@
+"""What may change: for graphs what "features to vary" and "permitted range" are for tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+import networkx as nx
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
+from edgeflip.errors import ConstraintError
+
+Rule: TypeAlias = Callable[[Data, EditSet], bool]
+"""A test of a whole edit set on its input graph: true when the edits are allowed."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Limits on the edits of one call to `explain`.
+
+    Attributes:
+        allow_additions: Whether edges may be added.
+        allow_removals: Whether edges may be removed.
+        max_added: At most this many additions, None for no limit.
+        max_removed: At most this many removals, None for no limit.
+        max_edits: At most this many edits in all, None for no limit.
+        frozen_nodes: Nodes whose edges stay as they are.
+        frozen_edges: Existing edges that must stay.
+        forbidden_pairs: Pairs that must not become an edge.
+        room: How many more edges than now a node may have, by node; nodes that are not named have
+            no limit. For atoms this is their free valence.
+        keep_connected: Whether the graph must not fall into more parts than it has.
+        rules: Further tests, functions of graph and edits that return True when the edits are
+            allowed. They are Python, so they are asked only about edit sets that flip the
+            prediction, not about every candidate.
+
+    Example:
+        >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> keep = Constraints(allow_additions=False, frozen_edges=frozenset({(0, 1)}))
+        >>> (
+        ...     keep.allows(path, EditSet(removed={(1, 2)})),
+        ...     keep.allows(path, EditSet(removed={(0, 1)})),
+        ... )
+        (True, False)
+    """
+
+    allow_additions: bool = True
+    allow_removals: bool = True
+    max_added: int | None = None
+    max_removed: int | None = None
+    max_edits: int | None = None
+    frozen_nodes: frozenset[int] = frozenset()
+    frozen_edges: frozenset[Edge] = frozenset()
+    forbidden_pairs: frozenset[Edge] = frozenset()
+    room: Mapping[int, int] = field(default_factory=dict, hash=False)
+    keep_connected: bool = False
+    rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot be met and store collections in one form."""
+        for name in ("max_added", "max_removed", "max_edits"):
+            limit = getattr(self, name)
+            if limit is not None and (not isinstance(limit, int) or limit < 0):
+                raise ConstraintError(
+                    f"expected {name} as a number of edges (0 or more) or None, got {limit!r}."
+                )
+        try:
+            nodes = frozenset(int(node) for node in self.frozen_nodes)
+            kept, barred = _sorted_pairs(self.frozen_edges), _sorted_pairs(self.forbidden_pairs)
+            room = {int(node): int(edges) for node, edges in dict(self.room).items()}
+        except (TypeError, ValueError) as error:
+            raise ConstraintError(
+                "expected frozen_nodes as node numbers, frozen_edges and forbidden_pairs as pairs of "
+                f"them, room as numbers by node, got something else ({error}); write {{3}}, {{(0, 1)}} "
+                "and {3: 1}."
+            ) from error
+        if min(room.values(), default=0) < 0:
+            raise ConstraintError(
+                f"expected room of 0 or more edges at every node, got {min(room.values())}; correct it."
+            )
+        object.__setattr__(self, "room", room)
+        object.__setattr__(self, "frozen_nodes", nodes)
+        object.__setattr__(self, "frozen_edges", kept)
+        object.__setattr__(self, "forbidden_pairs", barred)
+        rules = (self.rules,) if callable(self.rules) else tuple(self.rules)
+        if self.keep_connected and stays_connected not in rules:
+            rules = (stays_connected, *rules)
+        object.__setattr__(self, "rules", rules)
+
+    def __and__(self, other: Constraints) -> Constraints:
+        """Both at once: an edit set is allowed when each of the two allows it.
+
+        Example:
+            >>> both = Constraints(max_edits=3) & Constraints(max_edits=2, allow_additions=False)
+            >>> both.max_edits, both.allow_additions
+            (2, False)
+        """
+        limits = {}
+        for name in ("max_added", "max_removed", "max_edits"):
+            given = [getattr(each, name) for each in (self, other)]
+            limits[name] = min((limit for limit in given if limit is not None), default=None)
+        nodes = {*self.room, *other.room}
+        return Constraints(
+            allow_additions=self.allow_additions and other.allow_additions,
+            allow_removals=self.allow_removals and other.allow_removals,
+            **limits,
+            frozen_nodes=self.frozen_nodes | other.frozen_nodes,
+            frozen_edges=self.frozen_edges | other.frozen_edges,
+            forbidden_pairs=self.forbidden_pairs | other.forbidden_pairs,
+            room={
+                node: min(each.room[node] for each in (self, other) if node in each.room)
+                for node in nodes
+            },
+            keep_connected=self.keep_connected or other.keep_connected,
+            rules=tuple(dict.fromkeys([*self.rules, *other.rules])),
+        )
+
+    def on(self, space: PairSpace) -> AllowedEdits:
+        """These constraints on one graph, ready to check blocks of candidates."""
+        return AllowedEdits.of(self, space)
+
+    def allows(self, graph: Data, edits: EditSet) -> bool:
+        """Whether an edit set fits a graph and may be made to it."""
+        space = PairSpace.of(graph)
+        added, removed = space.ids_of(edits.added), space.ids_of(edits.removed)
+        if bool(space.is_edge(added).any()) or not bool(space.is_edge(removed).all()):
+            return False
+        toggles = torch.cat([added, removed])[None]
+        return bool(self.on(space).check(toggles)[0]) and self.rules_allow(graph, edits)
+
+    def rules_allow(self, graph: Data, edits: EditSet) -> bool:
+        """Whether every rule accepts the edits."""
+        return all(_ask(rule, graph, edits) for rule in self.rules)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Constraints:
+        """The inverse of `to_dict`, for constraints without rules in Python.
+
+        Raises:
+            ConstraintError: If there are such rules: only their names were kept.
+
+        Example:
+            >>> Constraints.from_dict(Constraints(max_edits=2, room={3: 1}).to_dict()).room
+            {3: 1}
+        """
+        values = dict(plain)
+        rules = [rule for rule in values.pop("rules", ()) if rule != stays_connected.__name__]
+        if rules:
+            raise ConstraintError(
+                f"expected constraints without rules in Python, got {rules}; give the constraints "
+                "themselves, only the names of their rules were kept."
+            )
+        values["room"] = dict(values.get("room", ()))
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ConstraintError(
+                f"expected constraints written by to_dict, got something else ({error})."
+            ) from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold: limits and pairs as they are, rules by name."""
+        plain: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name == "rules":
+                value = [getattr(rule, "__name__", type(rule).__name__) for rule in value]
+            elif isinstance(value, Mapping):
+                value = [list(entry) for entry in sorted(value.items())]
+            elif isinstance(value, frozenset):
+                value = sorted(
+                    list(entry) if isinstance(entry, tuple) else entry for entry in value
+                )
+            plain[item.name] = value
+        return plain
+
+
+@dataclass(frozen=True, eq=False)
+class AllowedEdits:
+    """Constraints on one graph, as tensors.
+
+    Attributes:
+        additions: Ids of the pairs that may be added, ascending.
+        removals: Ids of the edges that may be removed, ascending.
+        max_added: At most this many additions.
+        max_removed: At most this many removals.
+        max_edits: At most this many edits.
+    """
+
+    space: PairSpace
+    additions: Tensor
+    removals: Tensor
+    max_added: int
+    max_removed: int
+    max_edits: int
+    _open: Tensor | None
+    _room: Tensor | None = None
+    _bridges: Tensor | None = None
+
+    @classmethod
+    def of(cls, constraints: Constraints, space: PairSpace) -> AllowedEdits:
+        """Work out which pairs are open to edits."""
+        _check_nodes(constraints, space)
+        additions, removals = _open_pairs(constraints, space)
+        max_added = _limit(constraints.max_added, additions.numel())
+        max_removed = _limit(constraints.max_removed, removals.numel())
+        max_edits = _limit(constraints.max_edits, max_added + max_removed)
+        if not max_edits:
+            raise ConstraintError(
+                f"expected at least one edge that may come or go, got none of {space.num_pairs} node "
+                "pairs; relax the constraints, or check that the graph is not complete or empty of edges."
+            )
+        everything = additions.numel() + removals.numel() == space.num_pairs
+        mask = None
+        if not everything:
+            mask = torch.zeros(space.num_pairs, dtype=torch.bool)
+            mask[additions] = True
+            mask[removals] = True
+        room = _room_of(constraints, space) if constraints.room else None
+        bridges = _bridges_of(space) if constraints.keep_connected else None
+        return cls(
+            space, additions, removals, max_added, max_removed, max_edits, mask, room, bridges
+        )
+
+    def check(self, toggles: Tensor) -> Tensor:
+        """Which candidates are allowed.
+
+        Args:
+            toggles: Pair ids of each candidate, -1 where a row is shorter [candidates, width].
+
+        Returns:
+            True where the candidate keeps every limit [candidates].
+        """
+        used = toggles >= 0
+        ids = toggles.clamp(min=0)
+        size = used.sum(dim=1)
+        allowed = (size <= self.max_edits) & (size > 0)
+        if self.max_added < toggles.size(1) or self.max_removed < toggles.size(1):
+            removed = (self.space.is_edge(ids) & used).sum(dim=1)
+            allowed &= (removed <= self.max_removed) & (size - removed <= self.max_added)
+        if self._open is not None:
+            allowed &= (self._open[ids] | ~used).all(dim=1)
+        if self._bridges is not None:
+            # Every bridge that goes makes one part more, and an addition joins two parts at most.
+            removed = self.space.is_edge(ids) & used
+            cut = (self._bridges[ids] & removed).sum(dim=1)
+            allowed &= cut <= size - removed.sum(dim=1)
+        if self._room is not None:
+            allowed &= self._fits(ids, used)
+        return allowed
+
+    def _fits(self, ids: Tensor, used: Tensor) -> Tensor:
+        """Whether no node of a candidate gains more edges than it has room for [candidates]."""
+        assert self._room is not None
+        nodes = torch.cat(list(self.space.ends(ids)), dim=1)
+        change = torch.where(self.space.is_edge(ids), -1, 1) * used
+        same = nodes[:, :, None] == nodes[:, None, :]
+        gained = (same * torch.cat([change, change], dim=1)[:, None, :]).sum(dim=2)
+        fits: Tensor = ((gained <= self._room[nodes]) | ~torch.cat([used, used], dim=1)).all(dim=1)
+        return fits
+
+
+def stays_connected(graph: Data, edits: EditSet) -> bool:
+    """Whether a graph has no more parts after the edits than before; a rule."""
+    edges = edge_pairs(graph)
+    after = (edges - edits.removed) | edits.added
+    return _count_parts(int(graph.num_nodes or 0), after) <= _count_parts(
+        int(graph.num_nodes or 0), edges
+    )
+
+
+def _count_parts(num_nodes: int, edges: Iterable[Edge]) -> int:
+    graph = nx.empty_graph(num_nodes)
+    graph.add_edges_from(edges)
+    return int(nx.number_connected_components(graph))
+
+
+def _bridges_of(space: PairSpace) -> Tensor:
+    """Which pairs are edges that alone hold two parts together [pairs]."""
+    graph = nx.Graph(space.edges_of(space.edge_ids))
+    bridges = torch.zeros(space.num_pairs, dtype=torch.bool)
+    bridges[space.ids_of(nx.bridges(graph))] = True
+    return bridges
+
+
+def _room_of(constraints: Constraints, space: PairSpace) -> Tensor:
+    """How many more edges each node may have; more than there are pairs where there is no limit."""
+    room = torch.full((space.num_nodes,), space.num_pairs)
+    room[list(constraints.room)] = torch.tensor(list(constraints.room.values()))
+    return room
+
+
+def _ask(rule: Rule, graph: Data, edits: EditSet) -> bool:
+    try:
+        answer = rule(graph, edits)
+    except Exception as error:
+        raise ConstraintError(
+            f"expected a rule that takes a graph and its edits, got {type(error).__name__}: {error}; "
+            "correct the rule."
+        ) from error
+    if answer is None:
+        raise ConstraintError(
+            "expected a rule to return True (allowed) or False, got None; add a return."
+        )
+    return bool(answer)
+
+
+def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Tensor]:
+    nothing = torch.empty(0, dtype=torch.long)
+    additions = space.non_edge_ids() if constraints.allow_additions else nothing
+    removals = space.edge_ids if constraints.allow_removals else nothing
+    if constraints.frozen_nodes:
+        frozen = torch.zeros(space.num_nodes, dtype=torch.bool)
+        frozen[list(constraints.frozen_nodes)] = True
+        additions, removals = (
+            ids[~torch.stack([frozen[end] for end in space.ends(ids)]).any(dim=0)]
+            for ids in (additions, removals)
+        )
+    forbidden = space.ids_of(constraints.forbidden_pairs)
+    kept = space.ids_of(constraints.frozen_edges)
+    additions = additions[~torch.isin(additions, forbidden)]
+    removals = removals[~torch.isin(removals, kept)]
+    if constraints.room:
+        # A node without room can still gain an edge in place of one that goes.
+        open_nodes = _room_of(constraints, space) > 0
+        if constraints.max_removed != 0:
+            open_nodes[space.ends(removals).flatten()] = True
+        additions = additions[open_nodes[space.ends(additions)].all(dim=0)]
+    return additions, removals
+
+
+def _check_nodes(constraints: Constraints, space: PairSpace) -> None:
+    for node in constraints.frozen_nodes:
+        if not 0 <= node < space.num_nodes:
+            raise ConstraintError(
+                f"expected frozen nodes in 0..{space.num_nodes - 1}, got {node}; correct frozen_nodes."
+            )
+    for node in constraints.room:
+        if not 0 <= node < space.num_nodes:
+            raise ConstraintError(
+                f"expected room of nodes in 0..{space.num_nodes - 1}, got {node}; correct room."
+            )
+    for name in ("frozen_edges", "forbidden_pairs"):
+        for u, v in getattr(constraints, name):
+            if not 0 <= u < v < space.num_nodes:
+                raise ConstraintError(
+                    f"expected pairs of different nodes in 0..{space.num_nodes - 1} in {name}, "
+                    f"got ({u}, {v}); correct the pair."
+                )
+
+
+def _limit(limit: int | None, available: int) -> int:
+    return available if limit is None else min(limit, available)
+
+
+def _sorted_pairs(pairs: Iterable[Edge]) -> frozenset[Edge]:
+    return frozenset((min(int(u), int(v)), max(int(u), int(v))) for u, v in pairs)
+
+
+FREE = Constraints()
+"""No constraints at all."""

@@ -1,0 +1,384 @@
+"""Molecules stay molecules: what may change in one, and the way back to SMILES.
+
+A graph is a molecule when it has a `smiles`, whose atoms are its nodes in order, or atomic numbers
+`z`. With `smiles`, bonds are those of the SMILES, and hydrogens are no nodes: an atom's free valence is
+the number of its hydrogens. With `z` alone, as in Mutag0, hydrogens are nodes and nothing tells a
+single bond from a double one: bond orders are inferred where they are needed, and no atom has a free
+valence until one of its bonds goes.
+
+An added bond is single. A bond that goes leaves hydrogens behind, as many as its order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import networkx as nx
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs
+from edgeflip.errors import ConfigError, GraphError
+from edgeflip.search import Counterfactual, CounterfactualSet
+
+SINGLE_BOND = torch.tensor([1, 0, 0])
+"""The row that PyG's `from_smiles` gives a single bond: the fill for added bonds."""
+
+_HYDROGEN = 1
+
+
+def rdkit_chem() -> ModuleType:
+    """RDKit's module `Chem`, or one sentence that names the extra to install."""
+    try:
+        from rdkit import Chem
+    except ImportError:
+        raise ConfigError(
+            "expected RDKit for molecules, got none installed; run pip install 'edgeflip[chem]'."
+        ) from None
+    module: ModuleType = Chem
+    return module
+
+
+def molecule_graph(smiles: str, *, bonds: bool = False) -> Data | None:
+    """The graph of a SMILES with PyG's nine atom features as numbers, none if it is no molecule.
+
+    Args:
+        smiles: the molecule; several parts, separated by dots, are fine.
+        bonds: whether bonds carry PyG's three features as `edge_attr`.
+    """
+    rdkit_chem()
+    from torch_geometric.utils import from_smiles
+
+    graph = from_smiles(smiles)
+    if not graph.num_nodes:
+        return None
+    graph.x = graph.x.float()
+    if not bonds:
+        del graph.edge_attr
+    return graph
+
+
+def molecule(graph: Data) -> Any:
+    """The RDKit molecule of a graph, atoms in the order of its nodes, sanitised.
+
+    A graph whose edges are no longer those of its `smiles` is that molecule with bonds added and
+    removed. With `z` alone, bond orders are inferred; open valences become hydrogens.
+
+    Raises:
+        GraphError: if the graph says nothing of its atoms, or is chemically impossible.
+    """
+    try:
+        return _edited(*_parsed(graph))
+    except _ImpossibleError as error:
+        raise GraphError(
+            f"expected a graph that is a possible molecule, got one where {error}; "
+            "explain with the rules of chemistry to get possible ones only."
+        ) from None
+
+
+def valid_share(graphs: Iterable[Data]) -> float | None:
+    """The share of graphs that are possible molecules; None without graphs."""
+    verdicts = []
+    for graph in graphs:
+        try:
+            molecule(graph)
+        except GraphError:
+            verdicts.append(0.0)
+        else:
+            verdicts.append(1.0)
+    return sum(verdicts) / len(verdicts) if verdicts else None
+
+
+def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | None = None) -> str:
+    """The canonical SMILES of a molecule, or of the counterfactual molecule of an answer.
+
+    Args:
+        what: a graph with `smiles` or `z`, or an answer for one.
+        counterfactual: which one of the answer; the best by default.
+
+    Example:
+        >>> graph = molecule_graph("OC(=O)c1ccccc1")  # doctest: +SKIP
+        >>> to_smiles(EditSet(removed={(1, 3)}).apply(graph))  # doctest: +SKIP
+        'O=CO.c1ccccc1'
+    """
+    chem = rdkit_chem()
+    if isinstance(what, Data):
+        return str(chem.MolToSmiles(_without_hydrogens(molecule(what))))
+    chosen = counterfactual or what.best
+    if chosen is None:
+        raise GraphError(
+            "expected an answer with a counterfactual, got none; check answer.found first."
+        )
+    try:
+        return str(
+            chem.MolToSmiles(_without_hydrogens(_edited(molecule(what.graph), chosen.edits)))
+        )
+    except _ImpossibleError as error:
+        raise GraphError(
+            f"expected a counterfactual that is a possible molecule, got one where {error}; "
+            "explain with the rules of chemistry to get possible ones only."
+        ) from None
+
+
+def molecule_constraints(
+    graph: Data,
+    *,
+    keep_connected: bool = True,
+    smallest_ring: int = 5,
+    keep_aromatic: bool = False,
+) -> Constraints:
+    """What may change in a molecule for it to stay one.
+
+    No atom gets more bonds than its valence allows and hydrogens that are nodes keep their bond; both
+    is checked before the oracle is asked. What flips the prediction is then sanitised by RDKit.
+
+    Args:
+        graph: a molecule, see `molecule`.
+        keep_connected: whether the molecule must not fall into more parts than it has.
+        smallest_ring: an added bond may not close a ring of fewer atoms; 3 allows every ring.
+        keep_aromatic: whether bonds of aromatic rings must stay.
+    """
+    numbers = _atomic_numbers(graph)
+    hydrogens = {node for node, number in enumerate(numbers) if number == _HYDROGEN}
+    room = dict.fromkeys((node for node in range(len(numbers)) if node not in hydrogens), 0)
+    rules: list[Rule] = []
+    aromatic: frozenset[Edge] = frozenset()
+    try:
+        base = _edited(*_parsed(graph))
+    except _ImpossibleError:
+        # Bond orders could not be inferred; degrees still limit what may come.
+        pass
+    else:
+        if _smiles(graph) is not None:
+            room |= {node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room}
+        if keep_aromatic:
+            aromatic = frozenset(_pair(bond) for bond in base.GetBonds() if bond.GetIsAromatic())
+        rules.append(_Sanitised(base))
+    if smallest_ring > 3:
+        rules.insert(0, NoSmallRing(smallest_ring))
+    return Constraints(
+        frozen_nodes=frozenset(hydrogens),
+        frozen_edges=aromatic,
+        room=room,
+        keep_connected=keep_connected,
+        rules=tuple(rules),
+    )
+
+
+@dataclass(frozen=True)
+class NoSmallRing:
+    """A rule: no added bond closes a ring of fewer atoms than this."""
+
+    atoms: int
+
+    def __call__(self, graph: Data, edits: EditSet) -> bool:
+        """Whether the edits keep the rule."""
+        if not edits.added:
+            return True
+        edited = nx.Graph((edge_pairs(graph) - edits.removed) | edits.added)
+        for u, v in edits.added:
+            edited.remove_edge(u, v)
+            near = nx.single_source_shortest_path_length(edited, u, cutoff=self.atoms - 2)
+            if v in near:
+                return False
+            edited.add_edge(u, v)
+        return True
+
+
+class _Sanitised:
+    """A rule: RDKit accepts the edited molecule."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def __call__(self, graph: Data, edits: EditSet) -> bool:
+        try:
+            _edited(self.base, edits)
+        except _ImpossibleError:
+            return False
+        return True
+
+
+class _ImpossibleError(Exception):
+    """Edits that leave no molecule; the message ends the sentence "where …"."""
+
+
+def _edited(base: Any, edits: EditSet | None) -> Any:
+    """The molecule after the edits, sanitised; the base is left as it is."""
+    if edits is None:
+        return base
+    chem = rdkit_chem()
+    changed = chem.RWMol(base)
+    # Without aromatic flags every bond has a whole order, and its end is a clear number of hydrogens.
+    chem.Kekulize(changed, clearAromaticFlags=True)
+    freed: Counter[int] = Counter()
+    for u, v in edits.removed:
+        order = int(changed.GetBondBetweenAtoms(u, v).GetBondTypeAsDouble())
+        freed.update({u: order, v: order})
+        changed.RemoveBond(u, v)
+    for u, v in edits.added:
+        freed.subtract((u, v))
+        changed.AddBond(u, v, chem.BondType.SINGLE)
+    for node in {end for edge in edits.edges for end in edge}:
+        atom = changed.GetAtomWithIdx(node)
+        hydrogens = base.GetAtomWithIdx(node).GetTotalNumHs() + freed[node]
+        if hydrogens < 0:
+            raise _ImpossibleError(
+                f"atom {node} ({atom.GetSymbol()}) has more bonds than its valence"
+            )
+        atom.SetNoImplicit(True)
+        atom.SetNumExplicitHs(hydrogens)
+        atom.SetChiralTag(chem.ChiralType.CHI_UNSPECIFIED)
+    return _sanitised(changed)
+
+
+def _sanitised(editable: Any) -> Any:
+    chem = rdkit_chem()
+    from rdkit import rdBase
+
+    with rdBase.BlockLogs():
+        try:
+            chem.SanitizeMol(editable)
+            chem.AssignStereochemistry(editable, cleanIt=True, force=True)
+        except (ValueError, RuntimeError) as error:
+            raise _ImpossibleError(f"RDKit says '{' '.join(str(error).split())}'") from None
+    return editable.GetMol()
+
+
+def _without_hydrogens(mol: Any) -> Any:
+    """The molecule with hydrogens that are nodes folded into their atoms, where they can be."""
+    from rdkit import rdBase
+
+    with rdBase.BlockLogs():
+        return rdkit_chem().RemoveHs(mol)
+
+
+def _parsed(graph: Data) -> tuple[Any, EditSet | None]:
+    """The molecule a graph speaks of, and the edits that lead from it to the graph."""
+    chem = rdkit_chem()
+    smiles = _smiles(graph)
+    if smiles is None:
+        return _inferred(_atomic_numbers(graph), edge_pairs(graph)), None
+    from rdkit import rdBase
+
+    with rdBase.BlockLogs():
+        base = chem.MolFromSmiles(smiles)
+    if base is None or base.GetNumAtoms() != graph.num_nodes:
+        found = "no molecule" if base is None else f"{base.GetNumAtoms()} atoms"
+        raise GraphError(
+            f"expected a smiles with one atom per node ({graph.num_nodes}), got {found} in "
+            f"'{smiles}'; make the graph with molecule_graph."
+        )
+    bonds = frozenset(_pair(bond) for bond in base.GetBonds())
+    edges = edge_pairs(graph)
+    if bonds == edges:
+        return base, None
+    return base, EditSet(added=edges - bonds, removed=bonds - edges)
+
+
+def _smiles(graph: Data) -> str | None:
+    smiles = graph.to_dict().get("smiles")
+    return smiles if isinstance(smiles, str) else None
+
+
+def _atomic_numbers(graph: Data) -> list[int]:
+    smiles, numbers = _smiles(graph), graph.to_dict().get("z")
+    if smiles is not None:
+        base, _ = _parsed(graph)
+        return [atom.GetAtomicNum() for atom in base.GetAtoms()]
+    if not isinstance(numbers, Tensor) or numbers.shape != (graph.num_nodes,):
+        raise GraphError(
+            "expected a molecule, a graph with smiles or with atomic numbers z of shape [nodes], got "
+            "neither; make it with molecule_graph, or explain without chemistry."
+        )
+    return [int(number) for number in numbers]
+
+
+def _pair(bond: Any) -> Edge:
+    u, v = sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))
+    return u, v
+
+
+# Bond orders where only the elements are known.
+
+
+def _inferred(numbers: list[int], edges: frozenset[Edge]) -> Any:
+    """A molecule with bond orders, charges and missing hydrogens that suit its valences.
+
+    Every atom gets the lowest common valence that fits its neighbours; what is left open is paired
+    along bonds, as many pairs as possible, and what cannot be paired is filled with hydrogens.
+    """
+    chem = rdkit_chem()
+    skeleton = nx.empty_graph(len(numbers))
+    skeleton.add_edges_from(edges)
+    charges = _charges(numbers, skeleton)
+    free = {
+        node: max(0, _valence(number, node, numbers, skeleton, charges) - skeleton.degree[node])
+        for node, number in enumerate(numbers)
+    }
+    orders = dict.fromkeys(edges, 1)
+    for _ in range(2):  # the second round makes triple bonds and cumulated double ones
+        for u, v in _pairing(edges, free, skeleton):
+            orders[u, v] += 1
+            free[u] -= 1
+            free[v] -= 1
+    editable = chem.RWMol()
+    for node, number in enumerate(numbers):
+        atom = chem.Atom(number)
+        atom.SetFormalCharge(charges.get(node, 0))
+        atom.SetNoImplicit(True)
+        atom.SetNumExplicitHs(free[node])
+        editable.AddAtom(atom)
+    kinds = {1: chem.BondType.SINGLE, 2: chem.BondType.DOUBLE, 3: chem.BondType.TRIPLE}
+    for (u, v), order in orders.items():
+        editable.AddBond(u, v, kinds[order])
+    return _sanitised(editable)
+
+
+def _pairing(edges: frozenset[Edge], free: Mapping[int, int], skeleton: Any) -> list[Edge]:
+    """Bonds between atoms with open valences, no atom twice, as many as possible."""
+    open_bonds = nx.Graph()
+    for u, v in sorted(edges):
+        if free[u] and free[v]:
+            ends_there = 1 in (skeleton.degree[u], skeleton.degree[v])
+            open_bonds.add_edge(u, v, weight=2 if ends_there else 1)
+    matched = nx.max_weight_matching(open_bonds, maxcardinality=True)
+    return sorted((min(pair), max(pair)) for pair in matched)
+
+
+def _charges(numbers: list[int], skeleton: Any) -> dict[int, int]:
+    """Formal charges of the groups that need them: nitro, N-oxide, azide, onium."""
+    charges: dict[int, int] = {}
+    for node, number in enumerate(numbers):
+        degree = skeleton.degree[node]
+        ends = sorted(other for other in skeleton[node] if skeleton.degree[other] == 1)
+        oxygens = [other for other in ends if numbers[other] == 8]
+        if number == 7 and degree in (3, 4) and oxygens:
+            charges |= {node: 1, oxygens[0]: -1}
+        elif number == 7 and degree == 2 and (tails := [o for o in ends if numbers[o] == 7]):
+            charges |= {node: 1, tails[0]: -1}
+        elif (number, degree) in ((7, 4), (8, 3), (15, 4), (16, 3)) and not oxygens:
+            sulphides = [other for other in ends if numbers[other] == 16]
+            if not (number == 15 and sulphides):
+                charges[node] = 1
+    return charges
+
+
+def _valence(
+    number: int, node: int, numbers: list[int], skeleton: Any, charges: Mapping[int, int]
+) -> int:
+    charge, degree = charges.get(node, 0), skeleton.degree[node]
+    if number in (7, 8, 15, 16) and charge:
+        base = {7: 3, 8: 2, 15: 3, 16: 2}[number]
+        return base + charge
+    choices = {5: (3,), 6: (4,), 7: (3,), 8: (2,), 15: (3, 5), 16: (2, 4, 6)}.get(number, (1,))
+    terminal = sum(
+        numbers[other] in (8, 16) and skeleton.degree[other] == 1 for other in skeleton[node]
+    )
+    needed = degree + (terminal if number in (15, 16) else 0)
+    return next((valence for valence in choices if valence >= needed), choices[-1])

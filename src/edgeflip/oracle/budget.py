@@ -1,0 +1,225 @@
+"""Asking within limits: budgets, counting, remembering."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.core import (
+    AnswerStore,
+    EdgeFill,
+    PairSpace,
+    ProposalBlock,
+    apply_edits,
+    candidate_keys,
+)
+from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, OracleError
+from edgeflip.oracle.model import EditOracle, Oracle, is_distribution, one_line
+
+# Candidates asked about between two looks at the clock, when the oracle names no batch size.
+_TURN = 1024
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much one call to `explain` may spend.
+
+    Attributes:
+        oracle_calls: Graphs the search may ask the oracle about, None for no limit. Reading the
+            input's own label, re-checking the answers and trying them on noisy copies come on top
+            and are counted apart.
+        seconds: A deadline as a safety net, None for no limit. Calls are reproducible, seconds are
+            not: two runs that end on the deadline may differ.
+    """
+
+    oracle_calls: int | None = 50_000
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse negative limits."""
+        for name in ("oracle_calls", "seconds"):
+            limit = getattr(self, name)
+            kinds = int if name == "oracle_calls" else int | float
+            if isinstance(limit, bool) or (
+                limit is not None and not (isinstance(limit, kinds) and 0 <= limit < float("inf"))
+            ):
+                raise ConfigError(
+                    f"expected {name} of 0 or more, or None for no limit, got {limit!r}."
+                )
+
+
+class MeteredOracle:
+    """An oracle that counts, remembers, and stops at a budget.
+
+    Args:
+        oracle: The oracle to ask.
+        budget: How many graphs may be asked about, and for how long.
+
+    Attributes:
+        calls: Graphs asked about so far; remembered answers are free.
+        space: The graph of the search, when it has one; see `space_of`.
+    """
+
+    def __init__(self, oracle: Oracle, budget: Budget | None = None) -> None:
+        self.oracle = oracle
+        self.budget = budget or Budget(oracle_calls=None)
+        self.calls = 0
+        self.space: PairSpace | None = None
+        self._answers_edits = hasattr(oracle, "predict_edits")
+        self._started = time.perf_counter()
+        self._turn = 64 if getattr(oracle, "is_small", False) else 16
+        self._stores: dict[tuple[int, int], tuple[object, object, AnswerStore]] = {}
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes C."""
+        return self.oracle.num_classes
+
+    @property
+    def remaining(self) -> float:
+        """Graphs that may still be asked about."""
+        limit = self.budget.oracle_calls
+        return float("inf") if limit is None else limit - self.calls
+
+    def out_of(self) -> Literal["timeout", "out_of_calls"] | None:
+        """Which part of the budget has run out, if any."""
+        seconds = self.budget.seconds
+        if seconds is not None and time.perf_counter() - self._started >= seconds:
+            return "timeout"
+        return "out_of_calls" if self.remaining <= 0 else None
+
+    def restart(self, spent: float = 0.0) -> None:
+        """Start the deadline's clock again, as if some seconds had been spent already."""
+        self._started = time.perf_counter() - spent
+
+    def check(self) -> None:
+        """Raise `BudgetExhausted` when the budget has run out; for long work between questions."""
+        if self.out_of() is not None:
+            raise self.exhausted()
+
+    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
+        """Class probabilities [len(graphs), C]; raises `BudgetExhausted` when they do not fit."""
+        if self.out_of() == "timeout" or len(graphs) > self.remaining:
+            raise self.exhausted()
+        self.calls += len(graphs)
+        return checked_proba(self.oracle, graphs)
+
+    def predict_edits(
+        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
+    ) -> Tensor:
+        """Class probabilities of edited graphs [candidates, C]; `BudgetExhausted` when they do not fit."""
+        answers = self.answer(space, toggles, fill=fill)
+        if bool(answers.isnan().any()):
+            raise self.exhausted()
+        return answers
+
+    def answer(self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None) -> Tensor:
+        """Probabilities of as many candidates, in order, as the budget allows.
+
+        Every distinct candidate is asked about once; repeats are answered from memory.
+
+        Returns:
+            Probabilities [candidates, C], NaN where the budget did not reach.
+        """
+        keys, order = candidate_keys(toggles).sort(stable=True)
+        # The same edits of another graph, or with other attributes for new edges, are another question.
+        _, _, store = self._stores.setdefault(
+            (id(space), id(fill)), (space, fill, AnswerStore(self.num_classes))
+        )
+        known, found = store.find(keys)
+        if bool(known.all()):
+            return found[order.argsort()]
+        leads = torch.ones_like(known)
+        leads[1:] = keys[1:] != keys[:-1]
+        answers = torch.empty_like(found)
+        answers[order] = found
+        # Equal keys stand together and a stable sort keeps their order, so the first of each leads.
+        asked = torch.zeros_like(known)
+        asked[order] = leads & ~known
+        rows = asked.nonzero().flatten()
+        rows = rows[: int(min(self.remaining, rows.numel()))]
+        done = self._ask_in_turn(space, toggles, rows, answers, fill)
+        fresh = torch.zeros_like(known)
+        fresh[rows[:done]] = True
+        fresh = fresh[order]
+        store.add(keys[fresh], answers[order[fresh]])
+        repeats = ~leads & ~known
+        if bool(repeats.any()):
+            leader = torch.cummax(torch.where(leads, torch.arange(keys.numel()), 0), dim=0).values
+            answers[order[repeats]] = answers[order[leader[repeats]]]
+        return answers
+
+    def _ask_in_turn(
+        self,
+        space: PairSpace,
+        toggles: Tensor,
+        rows: Tensor,
+        answers: Tensor,
+        fill: EdgeFill | None,
+    ) -> int:
+        """Fill in the answers of rows, batch by batch until the deadline; how many were done."""
+        most, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
+        while done < rows.numel() and self.out_of() != "timeout":
+            # With a deadline turns start small: nobody knows yet how slow the oracle is.
+            turn = most if self.budget.seconds is None else min(most, self._turn)
+            part = rows[done : done + turn]
+            started = time.perf_counter()
+            answers[part] = self._ask(space, toggles[part], fill)
+            self.calls += part.numel()
+            done += part.numel()
+            if time.perf_counter() - started < 0.02:
+                self._turn = min(2 * self._turn, _TURN)
+        return done
+
+    def _ask(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Tensor:
+        if self._answers_edits:
+            return cast(EditOracle, self.oracle).predict_edits(space, toggles, fill=fill)
+        block = ProposalBlock(toggles)
+        graphs = [
+            apply_edits(space, block.edit_set(r, space), fill=fill) for r in range(len(block))
+        ]
+        return checked_proba(self.oracle, graphs)
+
+    def exhausted(self) -> BudgetExhausted:
+        """The error for a budget that has run out."""
+        reason = self.out_of() or "out_of_calls"
+        return BudgetExhausted(
+            f"expected the search to fit {self.budget}, got more candidates; raise the budget.",
+            reason=reason,
+        )
+
+
+def space_of(oracle: Oracle | MeteredOracle, graph: Data) -> PairSpace:
+    """The node pairs of a graph; those of the search where it is its graph, so that answers are shared."""
+    known = oracle.space if isinstance(oracle, MeteredOracle) else None
+    return known if known is not None and known.graph is graph else PairSpace.of(graph)
+
+
+def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
+    """`oracle.predict_proba` with its answer checked, for oracles that are not ours [graphs, C]."""
+    try:
+        proba = torch.as_tensor(oracle.predict_proba(graphs)).detach().float().cpu()
+    except OracleError:
+        raise
+    except GraphError:
+        raise
+    except Exception as error:
+        raise OracleError(
+            f"expected an answer from the oracle, got {type(error).__name__}: {one_line(error)}."
+        ) from error
+    wanted = [len(graphs), oracle.num_classes]
+    if list(proba.shape) != wanted:
+        raise OracleError(
+            f"expected probabilities of shape {wanted}, got {list(proba.shape)}; correct the oracle."
+        )
+    if not bool(torch.isfinite(proba).all()) or not is_distribution(proba):
+        raise OracleError(
+            "expected probabilities (0 to 1, rows adding up to 1) from the oracle, got NaN or others."
+        )
+    return proba

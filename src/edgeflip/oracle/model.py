@@ -1,0 +1,526 @@
+"""The model that is explained, behind one small interface. No other code calls a model."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Batch, Data
+
+from edgeflip.core import (
+    EdgeFill,
+    PairSpace,
+    ProposalBlock,
+    apply_edits,
+    assemble,
+    base_adjacency,
+    edge_attributes,
+    edited_cells,
+)
+from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
+from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, bind_call
+
+Returns: TypeAlias = Literal["logits", "probabilities"]
+Path: TypeAlias = Literal["auto", "sparse", "dense"]
+
+DENSE_NODE_LIMIT = 128
+"""Up to this many nodes the dense path is the faster one (see `benchmarks/engine.py --paths`)."""
+
+# Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
+_DENSE_BATCH, _SPARSE_BATCH = 1024, 256
+
+# Candidates beyond which matrices are made for no more of them than are there.
+_FEW = 64
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """All that most methods may know of a model."""
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes C."""
+        ...
+
+    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
+        """Class probabilities [len(graphs), C]."""
+        ...
+
+
+@runtime_checkable
+class EditOracle(Oracle, Protocol):
+    """An oracle that answers whole blocks of edits, sharing the work that edits do not change."""
+
+    def predict_edits(
+        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
+    ) -> Tensor:
+        """Class probabilities of the edited graphs [candidates, C]."""
+        ...
+
+
+@runtime_checkable
+class DifferentiableOracle(Oracle, Protocol):
+    """An oracle that can be asked about soft graphs, for methods that learn through the model."""
+
+    def soft_logits(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, batch: Tensor
+    ) -> Tensor:
+        """Logits of graphs with weighted edges, differentiable in the weights [graphs, C]."""
+        ...
+
+
+class ModelOracle:
+    """Any PyG graph classifier as an oracle.
+
+    Args:
+        model: A module with `forward(x, edge_index, batch)`, optionally with `edge_attr` or
+            `edge_weight`, or with `forward(data)`; or a plain function on a list of `Data`.
+        num_classes: Number of classes; read off the first answer when left out.
+        returns: Whether the model returns logits or probabilities. One column is read as a binary
+            classifier's and widened to two.
+        call: How to call the model: `"tensors"`, `"data"`, `"graphs"`, or a function of model and
+            batch that returns the output. Found out from the signature when left out.
+        batch_size: Graphs per call of the model, at most; when left out, what is fastest: 1024 on the
+            dense path, 256 on the sparse one.
+        memory: Bytes that the inputs and activations of one call may take, by a rough estimate;
+            batches of large graphs are cut to fit.
+        device: Where the model runs; the device of its parameters by default.
+        path: `"dense"` batches edits as adjacency matrices (models with `project` and
+            `dense_logits` only), `"sparse"` as one block-diagonal graph, `"auto"` takes the faster.
+        class_names: Names of the classes, for tables and pictures.
+
+    Example:
+        >>> from edgeflip import GCNClassifier
+        >>> oracle = ModelOracle(GCNClassifier(num_features=3, num_classes=2))
+        >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> oracle.predict_proba([Data(x=torch.ones(3, 3), edge_index=edge_index)]).shape
+        torch.Size([1, 2])
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | Callable[[list[Data]], Any],
+        *,
+        num_classes: int | None = None,
+        returns: Returns = "logits",
+        call: CallStyle | CallFunction | None = None,
+        batch_size: int | None = None,
+        memory: int = 512 * 2**20,
+        device: torch.device | str | None = None,
+        path: Path = "auto",
+        class_names: Sequence[str] | None = None,
+    ) -> None:
+        _check_choice("returns", returns, ("logits", "probabilities"))
+        _check_choice("path", path, ("auto", "sparse", "dense"))
+        if (batch_size is not None and batch_size < 1) or memory < 1:
+            raise ConfigError(
+                f"expected batch_size and memory of at least 1, got {batch_size} and {memory}."
+            )
+        self.model = model
+        self.returns = returns
+        self.batch_size = batch_size
+        self.memory = memory
+        self.path = path
+        self.class_names = tuple(class_names) if class_names is not None else None
+        self.call = call
+        self._call: ModelCall = bind_call(model, call)
+        self._num_classes = num_classes if num_classes is not None else _length(self.class_names)
+        self.device: torch.device = (
+            torch.device(device) if device is not None else _device_of(model)
+        )
+        self._users = 0
+        self._saved: list[tuple[Any, str, bool]] = []
+        self._prepare_runtime()
+        self._looked = 0
+        if path == "dense" and not self._is_dense_model:
+            raise ConfigError(
+                f"expected a model with project() and dense_logits() for path='dense', got "
+                f"{type(model).__name__}; use path='auto'."
+            )
+        if self.class_names is not None and len(self.class_names) != self._num_classes:
+            raise ConfigError(
+                f"expected one class name per class ({num_classes}), got {len(self.class_names)}."
+            )
+
+    def __repr__(self) -> str:
+        """Model, number of classes and path."""
+        name = getattr(self.model, "__name__", type(self.model).__name__)
+        return f"ModelOracle({name}, num_classes={self._num_classes}, path={self.path!r})"
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes C."""
+        if self._num_classes is None:
+            raise OracleError(
+                "expected the number of classes, which is not known before the first prediction; "
+                "pass num_classes=."
+            )
+        return self._num_classes
+
+    @property
+    def _is_dense_model(self) -> bool:
+        # A function around the model, or a forward of a subclass, would be passed by.
+        return self.call in (None, "tensors") and _offers_dense_path(type(self.model))
+
+    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
+        """Class probabilities of graphs [len(graphs), C]."""
+        answers = []
+        with self.frozen(), torch.no_grad():
+            step = self._chunk(graphs[0]) if len(graphs) else 1
+            for start in range(0, len(graphs), step):
+                part = list(graphs[start : start + step])
+                answers.append(self._proba(self._outputs(part), len(part)))
+        return torch.cat(answers) if answers else torch.empty(0, self._num_classes or 0)
+
+    def predict(self, graphs: Sequence[Data]) -> Tensor:
+        """Predicted classes of graphs [len(graphs)]."""
+        return self.predict_proba(graphs).argmax(dim=1)
+
+    def predict_edits(
+        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
+    ) -> Tensor:
+        """Class probabilities of the edited graphs of a block [candidates, C].
+
+        Args:
+            space: The graph that is edited.
+            toggles: Normalised candidates, see `ProposalBlock` [candidates, width].
+            fill: The attributes of added edges, see `EditSet.apply`.
+        """
+        answers = []
+        with self.frozen(), torch.no_grad():
+            step = self._chunk(space.graph)
+            for part in toggles.split(step) if len(toggles) else ():
+                answers.append(self._proba(self._edited_outputs(space, part, fill), len(part)))
+        return torch.cat(answers) if answers else torch.empty(0, self._num_classes or 0)
+
+    def soft_logits(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, batch: Tensor
+    ) -> Tensor:
+        """Logits of graphs with weighted edges, differentiable in the weights [graphs, C].
+
+        Raises:
+            NotApplicableError: If the model takes no `edge_weight`.
+        """
+        if not self._call.takes_edge_weight or self.returns != "logits":
+            raise NotApplicableError(
+                "expected a model whose forward takes edge_weight and returns logits, got "
+                f"{type(self.model).__name__} without; use a method that needs no soft graphs."
+            )
+        data = Batch(x=x, edge_index=edge_index, edge_weight=edge_weight, batch=batch)
+        data._num_graphs = int(batch.max()) + 1 if batch.numel() else 0
+        return self.logits_with(lambda: self._call.on_batch(data.to(self.device)), data._num_graphs)
+
+    def logits_with(self, call: Callable[[], Any], count: int) -> Tensor:
+        """Logits from a call that uses the model in a way of its own, differentiable [count, C]."""
+        with self.frozen():
+            output = self._guarded(call)
+        return _two_columns(_as_matrix(output, count), "logits").cpu()
+
+    def fingerprint(self) -> str:
+        """A short hash of the model's weights, or of its name when it has none."""
+        digest = hashlib.sha256(type(self.model).__name__.encode())
+        if isinstance(self.model, nn.Module):
+            for key, value in sorted(self.model.state_dict().items()):
+                digest.update(key.encode())
+                flat = value.detach().cpu().contiguous().flatten()
+                digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
+        return digest.hexdigest()[:16]
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Evaluation mode without gradients for the parameters; everything as before on exit.
+
+        Nested and concurrent uses share one freeze: the last to leave restores the model.
+        """
+        if not isinstance(self.model, nn.Module):
+            yield
+            return
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._freeze(self.model)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    for owner, attribute, value in self._saved:
+                        setattr(owner, attribute, value)
+                    self._local = threading.local()
+
+    def _freeze(self, model: nn.Module) -> None:
+        modules = [(module, "training", module.training) for module in model.modules()]
+        parameters = [(each, "requires_grad", each.requires_grad) for each in model.parameters()]
+        self._saved = modules + parameters
+        model.eval()
+        for parameter in model.parameters():
+            parameter.requires_grad_(False)
+
+    def _prepare_runtime(self) -> None:
+        self._lock = threading.Lock()
+        self._local = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what belongs to running threads, for copies and worker processes."""
+        left_out = ("_call", "_lock", "_local", "_saved")
+        return {key: value for key, value in vars(self).items() if key not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take back a copied state, with locks of its own and calls to its own model."""
+        vars(self).update(state, _users=0, _saved=[])
+        self._call = bind_call(self.model, self.call)
+        self._prepare_runtime()
+
+    def uses_dense_path(self, space: PairSpace) -> bool:
+        """Whether blocks of edits of this graph go through the dense path."""
+        x = space.graph.x
+        fits = (
+            self._is_dense_model
+            and isinstance(x, Tensor)
+            and not edge_attributes(space.graph)
+            and space.num_nodes <= (DENSE_NODE_LIMIT if self.path == "auto" else space.num_nodes)
+        )
+        if self.path == "dense" and not fits:
+            raise NotApplicableError(
+                "expected a graph with x and without edge attributes for path='dense', got other; "
+                "use path='auto'."
+            )
+        return fits and self.path != "sparse"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the model's matrices are too small for several threads to be of use."""
+        layers = getattr(getattr(self.model, "config", None), "layers", (1000,))
+        return self._is_dense_model and max(layers) <= 64
+
+    def _edited_outputs(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Any:
+        if self.uses_dense_path(space):
+            return self._dense_outputs(space, toggles)
+        if self._call.batched:
+            batch = assemble(space, toggles, fill=fill, device=self.device)
+            return self._guarded(lambda: self._call.on_batch(batch))
+        block = ProposalBlock(toggles)
+        rows = range(len(block))
+        return self._outputs(
+            [apply_edits(space, block.edit_set(r, space), fill=fill) for r in rows]
+        )
+
+    def _dense_outputs(self, space: PairSpace, toggles: Tensor) -> Any:
+        """Logits by the dense path, in matrices that stay from call to call.
+
+        The matrices of a batch are the largest thing there is. They are laid out once per graph, and
+        the few cells that differ are set before and set back after each call.
+        """
+        projected, room = self._prepare(space, len(toggles))
+        model: Any = self.model
+        places, values = edited_cells(space, toggles)
+        places, values = places.to(self.device), values.to(room)
+        cells = room.view(-1)
+        cells[places] = values
+        try:
+            return self._guarded(lambda: model.dense_logits(projected, room[: len(toggles)]))
+        finally:
+            cells[places] = 1.0 - values
+
+    def _prepare(self, space: PairSpace, count: int) -> tuple[Tensor, Tensor]:
+        """What edits do not change, once per graph and thread, and matrices for so many candidates."""
+        prepared = getattr(self._local, "prepared", None)
+        if prepared is None or prepared[0] is not space:
+            model: Any = self.model
+            x = space.graph.x
+            projected = self._guarded(lambda: model.project(x.to(self.device)))
+            prepared = (space, projected, base_adjacency(space).to(projected)[None])
+        _, projected, room = prepared
+        if len(room) < count:
+            # Where a few are needed, soon a few more will be; making many takes longer than asking.
+            most = count if count > _FEW else 4 * count
+            room = room[:1].repeat(min(most, self._chunk(space.graph)), 1, 1)
+        self._local.prepared = (space, projected, room)
+        return projected, room
+
+    def _outputs(self, graphs: list[Data]) -> Any:
+        if not self._call.batched:
+            # The model gets copies: one that works in place must not change the caller's graph.
+            copies = [graph.clone().to(self.device) for graph in graphs]
+            return self._guarded(lambda: self._call.on_graphs(copies))
+        try:
+            batch = Batch.from_data_list(graphs)
+        except Exception as error:
+            raise GraphError(
+                f"expected graphs with the same attributes and widths, got ones that cannot be batched: "
+                f"{one_line(error)}"
+            ) from error
+        return self._guarded(
+            lambda: self._call.on_batch(batch.to(self.device) if self._moves else batch)
+        )
+
+    @property
+    def _moves(self) -> bool:
+        return self.device.type != "cpu"
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the model is asked about many graphs at once."""
+        return self._call.batched
+
+    def predict_batch(self, batch: Batch, count: int) -> Tensor:
+        """Class probabilities of the graphs of a batch that is on the model's device [count, C]."""
+        return self.predict_with(lambda: self._call.on_batch(batch), count)
+
+    def predict_with(self, call: Callable[[], Any], count: int) -> Tensor:
+        """Class probabilities from a call that uses the model in a way of its own [count, C]."""
+        with self.frozen(), torch.no_grad():
+            return self._proba(self._guarded(call), count)
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except OracleError:
+            raise
+        except Exception as error:
+            raise OracleError(
+                f"expected an answer from the model, got {type(error).__name__}: {one_line(error)}; "
+                "check that the graph has the features the model was trained on."
+            ) from error
+
+    def _proba(self, output: Any, count: int) -> Tensor:
+        """Probabilities from whatever the model gave, or a sentence why not."""
+        matrix = _as_matrix(output, count).detach().cpu()
+        matrix = matrix if matrix.dtype == torch.float64 else matrix.float()
+        if not bool(torch.isfinite(matrix).all()):
+            raise OracleError(
+                "expected finite numbers from the model, got NaN or infinity; check its weights and input."
+            )
+        raw = matrix
+        matrix = _two_columns(matrix, self.returns)
+        if self._num_classes is None:
+            self._num_classes = matrix.size(1)
+        if matrix.size(1) != self._num_classes:
+            raise OracleError(
+                f"expected {self._num_classes} columns, one per class, got {matrix.size(1)}; "
+                "correct num_classes or the model."
+            )
+        if self.returns == "probabilities":
+            if not is_distribution(matrix):
+                raise OracleError(
+                    "expected probabilities (0 to 1, rows adding up to 1), got something else; "
+                    "pass returns='logits'."
+                )
+            return matrix.float()
+        self._warn_about_probabilities(raw)
+        return _softmax(matrix)
+
+    def _warn_about_probabilities(self, raw: Tensor) -> None:
+        """Say once when logits look like probabilities; a few answers are enough to tell."""
+        if self._looked >= 3:
+            return
+        one_column = raw.size(1) == 1
+        if one_column and len(raw) < 8:
+            return
+        self._looked += 1
+        inside = bool(((raw >= 0) & (raw <= 1)).all()) if one_column else is_distribution(raw)
+        if inside:
+            self._looked = 3
+            warnings.warn(
+                "the model's output looks like probabilities but is read as logits; "
+                "pass returns='probabilities' to ModelOracle.",
+                stacklevel=2,
+            )
+
+    def _chunk(self, graph: Data) -> int:
+        """Graphs per call: the batch size, or fewer when graphs of this size would not fit."""
+        nodes, edges = int(graph.num_nodes or 1), int(graph.num_edges)
+        width = graph.x[0].numel() if isinstance(graph.x, Tensor) and graph.x.size(0) else 1
+        # Four activations of the wider of features and 256 units, plus indices and messages per edge.
+        per_graph = 4 * nodes * (width + 4 * max(width, 256)) + edges * (16 + 4 * min(width, 256))
+        dense = self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT)
+        if dense and self.path != "sparse":
+            per_graph += 8 * nodes * nodes
+        most = self.batch_size or (
+            _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
+        )
+        return max(1, min(most, self.memory // per_graph))
+
+
+def _offers_dense_path(kind: type) -> bool:
+    """Whether the class that defines `dense_logits` also defines the `forward` it must agree with."""
+    for base in kind.__mro__:
+        names = vars(base)
+        if "dense_logits" in names or "forward" in names:
+            return "dense_logits" in names and "forward" in names and hasattr(kind, "project")
+    return False
+
+
+def _as_matrix(output: Any, count: int) -> Tensor:
+    if not isinstance(output, Tensor):
+        try:
+            output = torch.as_tensor(output)
+        except Exception as error:
+            raise OracleError(
+                f"expected a tensor of class scores, got {type(output).__name__}; pass call=, a "
+                "function of model and batch that returns the scores alone."
+            ) from error
+    matrix: Tensor = output
+    if matrix.dim() == 0 and count == 1:
+        matrix = matrix[None]
+    if matrix.dim() == 1 and matrix.numel() == count:
+        matrix = matrix[:, None]
+    if matrix.dim() != 2 or matrix.size(0) != count or not matrix.size(1):
+        raise OracleError(
+            f"expected one row of class scores per graph ([{count}, classes]), got "
+            f"{list(matrix.shape)}; check that the model pools its nodes by batch."
+        )
+    return matrix
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    """Probabilities in single precision with the largest where the model has it [graphs, C]."""
+    proba = logits.softmax(dim=1).float()
+    if logits.dtype == torch.float64:
+        # Rounding may tie two classes; the model's own choice must stay the first of them.
+        row = torch.arange(len(proba))
+        best = logits.argmax(dim=1)
+        proba[row, best] = torch.nextafter(proba.amax(dim=1), torch.tensor(2.0))
+    return proba
+
+
+def _two_columns(matrix: Tensor, returns: Returns) -> Tensor:
+    """A binary model's single column widened to two."""
+    if matrix.size(1) > 1:
+        return matrix
+    first = torch.zeros_like(matrix) if returns == "logits" else 1 - matrix
+    return torch.cat([first, matrix], dim=1)
+
+
+def is_distribution(matrix: Tensor) -> bool:
+    """Whether every row is a probability distribution."""
+    adds_up = ((matrix.sum(dim=1) - 1).abs() < 1e-3).all()
+    return bool(adds_up) and bool((matrix >= -1e-6).all())
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}.")
+
+
+def _length(names: tuple[str, ...] | None) -> int | None:
+    return None if names is None else len(names)
+
+
+def _device_of(model: object) -> torch.device:
+    if isinstance(model, nn.Module):
+        for parameter in model.parameters():
+            return parameter.device
+    return torch.device("cpu")
+
+
+def one_line(error: BaseException) -> str:
+    """An error's message without its line breaks."""
+    return " ".join(str(error).split())[:300] or "no message"

@@ -1,0 +1,100 @@
+"""Edit sets inside others: which candidates have needless edits, and what they are without them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from edgeflip.core import PAD, candidate_keys, widened
+
+# Of more edits than this not all subsets are asked about: 10 edits have a thousand of them.
+_SUBSET_EDITS = 10
+
+# Flips that are looked through for needless edits at once.
+_EXAMINED = 2000
+
+
+class Reductions:
+    """Smaller versions of candidates, which tell whether all their edits are needed; of each one once."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
+    def fresh(self, rows: Tensor) -> Tensor:
+        """Which candidates have smaller versions that were not given yet [candidates]."""
+        keys = candidate_keys(rows).tolist()
+        fresh = torch.tensor([key not in self._known for key in keys], dtype=torch.bool)
+        return fresh & ((rows != PAD).sum(dim=1) >= 2)
+
+    def of(self, rows: Tensor) -> Tensor:
+        """The smaller versions of candidates [subsets, width]."""
+        self._known.update(candidate_keys(rows).tolist())
+        return _smaller_versions(rows)
+
+
+def _smaller_versions(rows: Tensor) -> Tensor:
+    """All non-empty proper subsets of the edits of candidates, padded [subsets, width].
+
+    Of many edits only those with one edit fewer: what flips among them is reduced in its turn. Those of
+    the first candidate come first.
+    """
+    rows = rows.sort(dim=1, descending=True).values
+    sizes = (rows != PAD).sum(dim=1)
+    parts, owners = [], []
+    for size in sizes.unique().tolist():
+        if size > _SUBSET_EDITS:
+            chosen = ~torch.eye(size, dtype=torch.bool)
+        else:
+            masks = torch.arange(1, 2**size - 1)
+            chosen = (masks[:, None] >> torch.arange(size)) & 1 > 0
+        places = (sizes == size).nonzero().flatten()
+        smaller = torch.where(chosen, rows[places, None, :size], PAD)
+        parts.append(widened(smaller.flatten(end_dim=1), rows.size(1)))
+        owners.append(places.repeat_interleave(len(chosen)))
+    return torch.cat(parts)[torch.cat(owners).argsort(stable=True)]
+
+
+def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
+    """The first entries of an order, without those that contain another flip.
+
+    Args:
+        order: Places of flips, best first.
+        toggles: All flips [flips, width].
+        most: At most this many.
+    """
+    sizes = (toggles != PAD).sum(dim=1)
+    if not len(sizes) or bool(sizes.min() == sizes.max()):
+        return order[:most]
+    known = candidate_keys(toggles).sort().values
+    kept: list[Tensor] = []
+    for part in order.split(_EXAMINED):
+        kept.append(part[~_are_wordy(toggles[part], known)])
+        if sum(map(len, kept)) >= most:
+            break
+    return torch.cat(kept)[:most] if kept else order
+
+
+def _are_wordy(toggles: Tensor, known: Tensor) -> Tensor:
+    """Which flips contain another; keys of all of them are known, in order [flips]."""
+    rows = toggles.sort(dim=1, descending=True).values
+    sizes = (rows != PAD).sum(dim=1)
+    wordy = torch.zeros(len(rows), dtype=torch.bool)
+    for size in sizes.unique().tolist():
+        if size >= 2:
+            places = (sizes == size).nonzero().flatten()
+            keys = _subset_keys(rows[places, :size])
+            found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
+            wordy[places] = found.any(dim=1)
+    return wordy
+
+
+def _subset_keys(rows: Tensor) -> Tensor:
+    """Keys of the smaller versions of candidates of one size, see `_smaller_versions` [rows, …]."""
+    single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
+    if rows.size(1) > _SUBSET_EDITS:
+        # Keys are combined by exclusive or, so what is combined twice is taken out.
+        return candidate_keys(rows)[:, None] ^ single
+    keys = torch.zeros(len(rows), 1, dtype=torch.long)
+    for column in single.unbind(dim=1):
+        keys = torch.cat([keys, keys ^ column[:, None]], dim=1)
+    return keys[:, 1:-1].contiguous()

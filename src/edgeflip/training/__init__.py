@@ -1,0 +1,35 @@
+"""What is trained once: oracles, fitted explainers, and the demo of both."""
+
+from edgeflip.training.demo import (
+    run_demo,
+)
+from edgeflip.training.fits import (
+    Fit,
+    data_checksum,
+    fit_once,
+    fitted_explainer,
+)
+from edgeflip.training.oracles import (
+    TrainingInterrupted,
+    TrainingReport,
+    load_oracle,
+    oracle_for,
+    save_oracle,
+    train_and_save,
+    train_oracle,
+)
+
+__all__ = [
+    "Fit",
+    "TrainingInterrupted",
+    "TrainingReport",
+    "data_checksum",
+    "fit_once",
+    "fitted_explainer",
+    "load_oracle",
+    "oracle_for",
+    "run_demo",
+    "save_oracle",
+    "train_and_save",
+    "train_oracle",
+]

@@ -1,0 +1,136 @@
+"""The demo: train an oracle, explain its test graphs, keep everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from edgeflip.datasets import DatasetBundle, load_dataset
+from edgeflip.explainers import DRCFGNN
+from edgeflip.metrics import fidelity, motif_proximity, seconds_per_graph, size, validity
+from edgeflip.oracle import ModelOracle
+from edgeflip.search import CounterfactualSet
+from edgeflip.support import progress_bar, write_json, write_lines
+from edgeflip.training.oracles import TrainingReport, load_oracle, train_and_save
+
+DATASET = "ba_2motifs"
+METHOD = "dr-cfgnn"
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found.
+
+    Attributes:
+        folder: Where its files are.
+        report: How the oracle's training went.
+        method: The explainer.
+        graphs: How many test graphs were explained, all of them predicted correctly.
+        validity: Share of them with a counterfactual.
+        size: Mean number of edits.
+        fidelity: Mean drop of the original class's probability.
+        seconds_per_graph: Mean time of an answer.
+        motif_proximity: Mean share of edits that touch the motif.
+        example_index: A test graph with an answer.
+        example: Its answer in a sentence.
+    """
+
+    folder: Path
+    report: TrainingReport
+    method: str
+    graphs: int
+    validity: float
+    size: float
+    fidelity: float
+    seconds_per_graph: float
+    motif_proximity: float
+    example_index: int
+    example: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        plain = {**asdict(self), "folder": str(self.folder), "report": self.report.to_dict()}
+        # A mean over nothing is not a number, which JSON has no word for.
+        return {key: None if value != value else value for key, value in plain.items()}
+
+
+def run_demo(
+    folder: Path,
+    *,
+    count: int = 100,
+    profile: str = "cpu",
+    seed: int = 0,
+    data_dir: Path | None = None,
+    progress: bool = False,
+) -> DemoResult:
+    """Explain BA-2Motifs test graphs and write oracle, answers and summary into a folder.
+
+    Args:
+        folder: Where everything goes.
+        count: At most this many of the correctly predicted test graphs.
+        profile: Preset profile.
+        seed: Seed of training and search.
+        data_dir: Folder of dataset files, see `load_dataset`.
+        progress: Whether to show progress on stderr.
+    """
+    bundle = load_dataset(DATASET, data_dir)
+    report = train_and_save(
+        bundle, folder / "oracle", profile=profile, seed=seed, progress=progress
+    )
+    oracle = load_oracle(folder / "oracle")
+    explainer = DRCFGNN.for_dataset(DATASET, profile=profile)
+    explainer.progress = progress
+    explainer.fit(bundle.train, oracle, seed=seed)
+    explainer.save(folder / METHOD)
+    answers: dict[int, CounterfactualSet] = {}
+    places = list(_correctly_predicted(bundle, oracle))[:count]
+    description = f"explaining with {METHOD}"
+    with progress_bar(description, total=len(places), unit="graph", shown=progress) as bar:
+        for place in places:
+            answers[place] = explainer.explain(bundle.test[place], seed=seed)
+            bar.update()
+    rows = [{"index": place, "answer": answer.to_dict()} for place, answer in answers.items()]
+    write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
+    assert bundle.motif_nodes is not None
+    result = _summary(folder, report, explainer.name, answers, bundle.motif_nodes)
+    write_json(folder / "summary.json", result.to_dict())
+    return result
+
+
+def _correctly_predicted(bundle: DatasetBundle, oracle: ModelOracle) -> Iterator[int]:
+    graphs: list[Data] = list(bundle.test)
+    for place, (graph, label) in enumerate(
+        zip(graphs, oracle.predict(graphs).tolist(), strict=True)
+    ):
+        if int(graph.y) == label:
+            yield place
+
+
+def _summary(
+    folder: Path,
+    report: TrainingReport,
+    method: str,
+    answers: dict[int, CounterfactualSet],
+    motif_nodes: Callable[[Data], frozenset[int]],
+) -> DemoResult:
+    found = [place for place, answer in answers.items() if answer.found]
+    shown = next(iter(found or answers), -1)
+    every = list(answers.values())
+    return DemoResult(
+        folder=folder,
+        report=report,
+        method=method,
+        graphs=len(every),
+        validity=validity(every),
+        size=size(every),
+        fidelity=fidelity(every),
+        seconds_per_graph=seconds_per_graph(every),
+        motif_proximity=motif_proximity(every, motif_nodes),
+        example_index=shown,
+        example=str(answers[shown]) if shown >= 0 else "none",
+    )
