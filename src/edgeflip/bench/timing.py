@@ -13,7 +13,7 @@ from types import FrameType
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import EdgeFill, PairSpace
+from edgeflip.core import EditSpace
 from edgeflip.oracle import Budget, ModelOracle
 
 # Seconds beyond twice its deadline after which a method is ended.
@@ -64,12 +64,10 @@ class TimedOracle:
         with self._clock.of("oracle"):
             return self._oracle.predict_proba(graphs)
 
-    def predict_edits(
-        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
-    ) -> Tensor:
+    def predict_edits(self, space: EditSpace, rows: Tensor) -> Tensor:
         """Class probabilities of edited graphs [candidates, C]."""
         with self._clock.of("oracle"):
-            return self._oracle.predict_edits(space, toggles, fill=fill)
+            return self._oracle.predict_edits(space, rows)
 
 
 @contextmanager

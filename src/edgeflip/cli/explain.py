@@ -37,7 +37,7 @@ from edgeflip.datasets import DatasetBundle, molecule_constraints, read_graph, t
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explainers import SearchInterrupted, make_explainer
 from edgeflip.oracle import Budget
-from edgeflip.search import Choice, CounterfactualSet
+from edgeflip.search import CounterfactualSet, Selection
 from edgeflip.support import check_seed, write_json
 from edgeflip.training import fitted_explainer, oracle_for
 
@@ -166,7 +166,7 @@ def explain(
     check_seed(seed)
     if keep < 1 or keep > 2**31:
         raise ConfigError(f"expected --keep of at least 1, got {keep}.")
-    Choice(keep, number, diversity, robust)
+    Selection(keep, number, diversity, robust)
     if each_class and wanted is not None:
         raise ConfigError("expected --target or --each-class, got both; leave one of them out.")
     if wanted is not None and bundle is not None and not 0 <= wanted < bundle.num_classes:

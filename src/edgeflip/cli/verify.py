@@ -33,7 +33,7 @@ def verify(
 
 def _constraints_of(answer: CounterfactualSet) -> Constraints:
     """The constraints an answer was made under; the rules of chemistry are made again."""
-    plain = dict(answer.provenance.constraints)
+    plain = dict(answer.space.to_dict()["constraints"])
     try:
         return Constraints.from_dict(plain)
     except ConstraintError as error:

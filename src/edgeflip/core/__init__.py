@@ -1,19 +1,24 @@
 """What is edited: graphs, edits, constraints, and candidates as blocks of ids."""
 
-from edgeflip.core.candidates import (
-    PAD,
-    AnswerStore,
-    ProposalBlock,
+from edgeflip.core.assembly import (
     assemble,
     base_adjacency,
-    candidate_keys,
     edited_cells,
+)
+from edgeflip.core.candidates import (
+    NO_ROWS,
+    PAD,
+    AnswerStore,
+    cancelled,
+    candidate_keys,
     first_occurrences,
+    padded,
+    rows_from_mask,
     widened,
 )
 from edgeflip.core.combinatorics import (
     COUNT_LIMIT,
-    Level,
+    PairLevel,
     RandomOrder,
     unrank,
 )
@@ -26,16 +31,15 @@ from edgeflip.core.constraints import (
 from edgeflip.core.edits import (
     EdgeFill,
     EditSet,
-    apply_edits,
     check_fill,
     edge_attributes,
-    toggle_pairs,
 )
 from edgeflip.core.graphs import (
     Edge,
     PairSpace,
     edge_pairs,
     fingerprint,
+    non_edges,
 )
 from edgeflip.core.noise import (
     EdgeNoise,
@@ -47,10 +51,22 @@ from edgeflip.core.padding import (
     gcn_normalised,
     node_features,
 )
+from edgeflip.core.space import (
+    Edits,
+    EditSpace,
+    Level,
+    PairEdits,
+    register_space,
+    space_from_dict,
+)
+from edgeflip.core.subgraph import (
+    FactualSubgraph,
+)
 
 __all__ = [
     "COUNT_LIMIT",
     "FREE",
+    "NO_ROWS",
     "PAD",
     "AllowedEdits",
     "AnswerStore",
@@ -60,16 +76,20 @@ __all__ = [
     "EdgeFill",
     "EdgeNoise",
     "EditSet",
+    "EditSpace",
+    "Edits",
+    "FactualSubgraph",
     "Level",
     "Noise",
+    "PairEdits",
+    "PairLevel",
     "PairSpace",
-    "ProposalBlock",
     "RandomOrder",
     "Rule",
     "add_noise",
-    "apply_edits",
     "assemble",
     "base_adjacency",
+    "cancelled",
     "candidate_keys",
     "check_fill",
     "edge_attributes",
@@ -79,7 +99,11 @@ __all__ = [
     "first_occurrences",
     "gcn_normalised",
     "node_features",
-    "toggle_pairs",
+    "non_edges",
+    "padded",
+    "register_space",
+    "rows_from_mask",
+    "space_from_dict",
     "unrank",
     "widened",
 ]

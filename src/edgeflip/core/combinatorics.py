@@ -87,7 +87,7 @@ class RandomOrder:
 
 
 @dataclass(frozen=True)
-class Level:
+class PairLevel:
     """All edit sets of one size: r of the removable edges and size − r of the addable pairs.
 
     Attributes:
@@ -103,7 +103,7 @@ class Level:
     @classmethod
     def of(
         cls, size: int, removals: Tensor, additions: Tensor, *, max_removed: int, max_added: int
-    ) -> Level:
+    ) -> PairLevel:
         """The level of one size within limits."""
         shapes = tuple(
             (r, size - r)
@@ -119,7 +119,12 @@ class Level:
         pools = self.removals.numel(), self.additions.numel()
         return [math.comb(pools[0], r) * math.comb(pools[1], k) for r, k in self.shapes]
 
-    def toggles(self, ranks: Tensor) -> Tensor:
+    @property
+    def count(self) -> int:
+        """Number of edit sets of all shapes."""
+        return sum(self.counts)
+
+    def rows(self, ranks: Tensor) -> Tensor:
         """Edit sets of given ranks as rows of pair ids [candidates, size]."""
         size = sum(self.shapes[0])
         if size == 1:
@@ -154,7 +159,7 @@ class Level:
         return rows
 
 
-# Random keys drawn at once by `Level.draw`; bounds its memory to some 32 MB.
+# Random keys drawn at once by `PairLevel.draw`; bounds its memory to some 32 MB.
 _DRAW_CELLS = 4_000_000
 
 

@@ -80,6 +80,11 @@ class EditSet:
         """Number of edits, the paper's explanation size."""
         return len(self.added) + len(self.removed)
 
+    @property
+    def cost(self) -> int:
+        """What the edits cost together: every one of them costs 1."""
+        return len(self)
+
     def __str__(self) -> str:
         """The edits on one line: `+(u, v)` added, `-(u, v)` removed."""
         signs = [f"+{edge}" for edge in sorted(self.added)]

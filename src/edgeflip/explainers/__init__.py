@@ -6,7 +6,8 @@ from edgeflip._lazy import lazily
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer, SearchInterrupted
-    from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
+    from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig, PublishedCode
+    from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
     from edgeflip.explainers.registry import (
         explainer_class,
@@ -21,7 +22,10 @@ _FILE = {
     "CounterfactualExplainer": "edgeflip.explainers.base",
     "DRCFGNN": "edgeflip.explainers.dr_cfgnn",
     "DRCFGNNConfig": "edgeflip.explainers.dr_cfgnn",
+    "EdgeFlip": "edgeflip.explainers.edgeflip",
+    "EdgeFlipConfig": "edgeflip.explainers.edgeflip",
     "GCFExplainer": "edgeflip.explainers.gcfexplainer",
+    "PublishedCode": "edgeflip.explainers.dr_cfgnn",
     "SearchInterrupted": "edgeflip.explainers.base",
     "Summary": "edgeflip.explainers.gcfexplainer",
     "asker": "edgeflip.explainers.gcfexplainer",
@@ -37,7 +41,10 @@ __all__ = [
     "Aim",
     "CounterfactualExplainer",
     "DRCFGNNConfig",
+    "EdgeFlip",
+    "EdgeFlipConfig",
     "GCFExplainer",
+    "PublishedCode",
     "SearchInterrupted",
     "Summary",
     "asker",

@@ -3,46 +3,49 @@
 from __future__ import annotations
 
 import copy
+import time
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, is_dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, Unpack
 
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import FREE, Constraints, EdgeFill, Noise, PairSpace, check_fill
+from edgeflip.core import FREE, Noise, PairEdits, PairSpace
 from edgeflip.errors import (
-    BudgetExhausted,
     ConfigError,
+    EdgeflipError,
     GraphError,
     NotApplicableError,
     NotFittedError,
     TargetError,
 )
-from edgeflip.oracle import Budget, MeteredOracle, Oracle, checked_proba
-from edgeflip.presets import load_preset
+from edgeflip.explainers.options import ExplainOptions, complete
+from edgeflip.oracle import Budget, ClassGoal, Oracle, SearchEnded, checked_proba
+from edgeflip.presets import Preset, load_preset
 from edgeflip.search import (
     Certificate,
-    Choice,
     CounterfactualSet,
+    Ended,
+    Finish,
     Problem,
-    Proposal,
     Provenance,
     Ranking,
     Search,
+    Selection,
     SizeWeightedFidelity,
-    StageClock,
-    StopReason,
+    Stage,
     Trace,
-    check_proposals,
-    frozen,
+    Watch,
+    certify,
     make_ranking,
     needs_of,
     ranking_name,
+    reduce_flips,
 )
 from edgeflip.support import (
     check_seed,
@@ -69,6 +72,33 @@ _LIMITS = {
 }
 
 
+PairProblem: TypeAlias = Problem[PairEdits, ClassGoal]
+"""A graph whose edges are edited until its class changes."""
+
+PairSearch: TypeAlias = Search[PairEdits, ClassGoal]
+"""The search for that."""
+
+Check: TypeAlias = Callable[[], None]
+"""Raises `SearchEnded` when the time is up."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call wants, beside the problem itself.
+
+    Attributes:
+        budget: How much may be spent on each input.
+        selection: Which of the flips are wanted.
+        watch: Called with every step.
+        seed: The seed of the call.
+    """
+
+    budget: Budget
+    selection: Selection
+    watch: Watch | None
+    seed: int
+
+
 class SearchInterrupted(KeyboardInterrupt):
     """Ctrl-C during a search; `partial` holds what was found until then."""
 
@@ -80,8 +110,8 @@ class SearchInterrupted(KeyboardInterrupt):
 class CounterfactualExplainer(ABC, Generic[ConfigT]):
     """Base of all explainers.
 
-    A new method writes `_propose`, a stream of candidate edits for a graph, and `_fit` when it
-    learns something. All else is here and the same for every method: checking, asking the oracle in
+    A new method writes `_search`, which asks about candidate edits, and `_fit` when it learns
+    something. All else is here and the same for every method: checking, asking the oracle in
     batches, dropping repeats, noticing flips, stopping on budget, ranking, timing, provenance.
 
     As with scikit-learn, the constructor only stores settings, `fit` returns the explainer and sets
@@ -104,7 +134,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     """Whether `fit` needs graphs to learn from."""
 
     rates_edges: ClassVar[bool] = False
-    """Whether it tells how likely edits are, as `Problem.likelihood`."""
+    """Whether it tells how likely edits are, as `Search.likelihoods`."""
+
+    spaces: ClassVar[tuple[str, ...] | None] = ("pairs",)
+    """Kinds of spaces it can search, None for any."""
+
+    goals: ClassVar[tuple[str, ...] | None] = ("class",)
+    """Kinds of goals it can search for, None for any."""
 
     explains_together: ClassVar[bool] = False
     """Whether `explain_many` takes less time than explaining one graph after the other."""
@@ -147,10 +183,15 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             ranking: How counterfactuals are scored; the method's own ranking when left out.
         """
         preset = load_preset(dataset, profile)
-        values = {**preset.method(cls.name), **(overrides or {})}
+        values = {**cls._preset_table(preset), **(overrides or {})}
         settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
         # Explainers of other packages may not know of rankings.
         return cls(settings) if ranking is None else cls(settings, ranking=ranking)
+
+    @classmethod
+    def _preset_table(cls, preset: Preset) -> dict[str, Any]:
+        """What a preset says of the method's settings."""
+        return preset.method(cls.name)
 
     def fit(self, graphs: Sequence[Data], oracle: Oracle, *, seed: int = 0) -> Self:
         """Learn from graphs how to explain an oracle.
@@ -167,13 +208,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"expected an oracle with num_classes and predict_proba, got {type(oracle).__name__}; "
                 "wrap a model as ModelOracle(model)."
             )
-        if self.learns and not len(graphs):
+        if self._needs_graphs() and not len(graphs):
             raise GraphError(
                 f"expected graphs for '{self.name}' to learn from, got none; pass some."
             )
         # One node has no pair to learn from; such molecules are in many files.
         graphs = [graph for graph in graphs if graph.num_nodes != 1]
-        if self.learns and not graphs:
+        if self._needs_graphs() and not graphs:
             raise GraphError(
                 f"expected graphs of at least two nodes for '{self.name}' to learn from, got none; pass some."
             )
@@ -201,50 +242,36 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         # 0 for graphs without features, None when there were no graphs.
         self.num_features_ = (_width(graphs[0]) or 0) if len(graphs) else None
 
-    def explain(
-        self,
-        graph: Data,
-        *,
-        target: int | str | None = None,
-        constraints: Constraints = FREE,
-        budget: Budget | None = None,
-        fill: EdgeFill | None = None,
-        keep: int = 20,
-        number: int | None = None,
-        diversity: float = 0.5,
-        robust: int = 0,
-        noise: Noise | None = None,
-        seed: int = 0,
-    ) -> CounterfactualSet:
+    def explain(self, graph: Data, **options: Unpack[ExplainOptions]) -> CounterfactualSet:
         """Find edits that change the oracle's prediction.
 
         Args:
             graph: The graph to explain; it is never changed.
-            target: The wanted class by number, or by name when the oracle knows names; None for any
-                other.
-            constraints: What may change.
-            budget: How much to spend; by default the method's own.
-            fill: Attributes of added edges, for graphs with `edge_attr`.
-            keep: At most this many counterfactuals are kept.
-            number: At most this many, chosen to be good and different, in place of the `keep` best.
-            diversity: What being different counts beside the score, from 0, the plain ranking, to 1.
-            robust: The best counterfactuals are tried on so many noisy copies of the graph and
-                ordered by score × robustness.
-            noise: The noise of these copies; the general `Noise()` when left out.
-            seed: Makes the answer repeatable.
+            options: What is wanted, each a keyword of its own; all may be left out.
+
+                - target: The wanted class by number, or by name when the oracle knows names; None for
+                  any other.
+                - constraints: What may change.
+                - budget: How much to spend; by default the method's own.
+                - fill: Attributes of added edges, for graphs with `edge_attr`.
+                - keep: At most this many counterfactuals are kept.
+                - number: At most this many, chosen to be good and different, in place of the `keep` best.
+                - diversity: What being different counts beside the score, from 0, the plain ranking, to 1.
+                - robust: The best counterfactuals are tried on this many noisy copies of the graph and
+                  ordered by score × robustness.
+                - noise: The noise of these copies; the general `Noise()` when left out.
+                - seed: Makes the answer repeatable.
+                - watch: Called with a `Step` whenever the oracle was asked; returns False to end.
 
         Raises:
             EdgeflipError: If the graph, the target or the constraints make no sense.
             SearchInterrupted: On Ctrl-C, with what was found until then.
         """
-        choice = self._choice(keep, number, diversity, robust, noise, seed)
-        self._check_call(graph, seed)
-        budget = budget or self.default_budget()
-        with self._at_work(seed):
-            problem = self._pose(graph, target, constraints, budget, fill, seed)
-            return self._answer(problem, budget, self._propose, choice=choice, seed=seed)
+        return self._explain_together([graph], complete(options))[0]
 
-    def explain_each_class(self, graph: Data, **options: Any) -> dict[int, CounterfactualSet]:
+    def explain_each_class(
+        self, graph: Data, **options: Unpack[ExplainOptions]
+    ) -> dict[int, CounterfactualSet]:
         """One answer for every class but the predicted one: what would make the graph that class?
 
         Args:
@@ -263,73 +290,81 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"expected no target for an answer to each class, got {options['target']!r}; "
                 "leave it out or call explain."
             )
-        seed = options.get("seed", 0)
-        self._check_call(graph, seed)
-        with self._at_work(seed):
+        given = complete(options)
+        self._check_call(graph, given["seed"])
+        with self._session():
             PairSpace.of(graph)
             proba = _first_answer(self.oracle_, copy.copy(graph))
         label = int(proba.argmax())
-        others = (target for target in range(len(proba)) if target != label)
-        return {target: self.explain(graph, target=target, **options) for target in others}
+        others = [target for target in range(len(proba)) if target != label]
+        answers = {}
+        for each in others:
+            options["target"] = each
+            answers[each] = self.explain(graph, **options)
+        return answers
 
     def explain_many(
-        self,
-        graphs: Sequence[Data],
-        *,
-        target: int | str | None = None,
-        constraints: Constraints = FREE,
-        budget: Budget | None = None,
-        fill: EdgeFill | None = None,
-        keep: int = 20,
-        number: int | None = None,
-        diversity: float = 0.5,
-        robust: int = 0,
-        noise: Noise | None = None,
-        seed: int = 0,
+        self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]
     ) -> list[CounterfactualSet]:
         """The answers of `explain` for many graphs, in their order.
 
-        Methods that learn a mask per graph learn many at once, which takes less time.
+        Methods that learn a mask per graph learn many at once, which takes less time; the time of
+        learning together is shared out evenly, and a deadline is so much time per graph.
 
         Args:
             graphs: The graphs to explain; none is changed.
-            target: The wanted class of all of them; None for any other.
-            constraints: What may change in each.
-            budget: How much to spend on each.
-            fill: Attributes of added edges, for graphs with `edge_attr`.
-            keep: At most this many counterfactuals are kept of each.
-            number: At most this many of each, chosen to be good and different.
-            diversity: What being different counts beside the score, from 0 to 1.
-            robust: On how many noisy copies of each graph its best counterfactuals are tried.
-            noise: The noise of these copies; the general `Noise()` when left out.
-            seed: Makes the answers repeatable.
+            options: As for `explain`, the same for all graphs.
 
         Raises:
             EdgeflipError: If one of the graphs, the target or the constraints make no sense.
         """
-        return [
-            self.explain(
-                graph,
-                target=target,
-                constraints=constraints,
-                budget=budget,
-                fill=fill,
-                keep=keep,
-                number=number,
-                diversity=diversity,
-                robust=robust,
-                noise=noise,
-                seed=seed,
-            )
-            for graph in graphs
-        ]
+        given = complete(options)
+        if self.explains_together:
+            return self._explain_together(graphs, given)
+        return [answer for graph in graphs for answer in self._explain_together([graph], given)]
+
+    def solve(
+        self,
+        problem: Problem[Any, Any],
+        *,
+        budget: Budget | None = None,
+        selection: Selection | None = None,
+        watch: Watch | None = None,
+        seed: int = 0,
+    ) -> CounterfactualSet:
+        """Search any space for any goal; `explain` does so for edges and classes.
+
+        Args:
+            problem: What may be edited, what counts, and what the oracle says now.
+            budget: How much to spend; by default the method's own.
+            selection: Which of the flips are wanted.
+            watch: Called with every step.
+            seed: What the problem's random numbers came from, for the record.
+
+        Raises:
+            NotApplicableError: If the method cannot search such a space, or for such a goal.
+        """
+        self._check_fitted()
+        for what, kind, known in (
+            ("space", problem.space.kind, self.spaces),
+            ("goal", problem.goal.kind, self.goals),
+        ):
+            if known is not None and kind not in known:
+                raise NotApplicableError(
+                    f"expected a {what} of kind {' or '.join(known)} for '{self.name}', got '{kind}'; use "
+                    "another method."
+                )
+        budget = budget or self.default_budget()
+        call = Call(budget, selection or Selection(), watch, seed)
+        with self._session():
+            return self._finish_all([self._begin(problem, call)], call)[0]
 
     def default_budget(self) -> Budget:
         """The budget of a call that names none."""
         return Budget()
 
     def save(self, folder: str | Path) -> Path:
-        """Write settings and what was learnt as `config.json` and `model.safetensors`."""
+        """Write settings and what was learned as `config.json` and `model.safetensors`."""
         self._check_fitted()
         config = {
             "method": self.name,
@@ -395,7 +430,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         return self
 
     def fit_settings(self) -> dict[str, Any]:
-        """The settings that `fit` hangs on; explainers that agree in them can share what was learnt."""
+        """The settings that `fit` depends on; explainers that agree in them can share what was learned."""
         settings: dict[str, Any] = asdict(self.config)  # type: ignore[call-overload]
         return settings
 
@@ -413,13 +448,26 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """Learn from graphs; sets attributes that end in `_`."""
         return
 
-    @abstractmethod
-    def _propose(self, problem: Problem) -> Iterable[Proposal]:
-        """Candidate edits for a graph, in the order they should be tried.
+    def _prepare(self, problems: Sequence[Problem[Any, Any]], check: Check) -> Sequence[Any]:
+        """Learn for many inputs at once what `_search` then finds in `search.prepared`.
 
-        Yield `EditSet`s or, better, `ProposalBlock`s of many candidates. A generator gets the
-        `Outcome` of what it yielded as the value of its `yield`.
+        Args:
+            problems: The inputs.
+            check: Raises `SearchEnded` when the time is up; to be called now and then.
         """
+        return [None] * len(problems)
+
+    @abstractmethod
+    def _search(self, search: Search[Any, Any]) -> Ended | None:
+        """Ask about candidates, in the order they should be tried; see `Search`.
+
+        Returns:
+            Why it ended; None when all there is was tried.
+        """
+
+    def _needs_graphs(self) -> bool:
+        """Whether `fit` cannot do without graphs."""
+        return self.learns
 
     def _stops_at_first(self) -> bool:
         """Whether the search ends with the first flip."""
@@ -444,138 +492,164 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     # The one search that all methods share.
 
     @contextmanager
-    def _at_work(self, seed: int) -> Iterator[None]:
-        """Seeded, with the oracle frozen, on one thread where more are of no use."""
+    def _session(self) -> Iterator[None]:
+        """The oracle frozen, on one thread where more are of no use. Nothing global is seeded."""
         small = bool(getattr(self.oracle_, "is_small", False))
-        with seeded(seed), frozen(self.oracle_), one_thread(when=small):
+        with frozen(self.oracle_), one_thread(when=small):
             yield
 
-    def _pose(
-        self,
-        graph: Data,
-        target: int | str | None,
-        constraints: Constraints,
-        budget: Budget,
-        fill: EdgeFill | None,
-        seed: int,
-    ) -> Problem:
-        """A graph as a method sees it, with its label read and the call's wishes checked."""
+    def _explain_together(
+        self, graphs: Sequence[Data], given: ExplainOptions
+    ) -> list[CounterfactualSet]:
+        """Answers for graphs whose learning, if there is any, is done at once."""
+        call = Call(
+            given["budget"] or self.default_budget(),
+            self._selection(given),
+            given["watch"],
+            given["seed"],
+        )
+        for graph in graphs:
+            self._check_call(graph, call.seed)
+        with self._session():
+            searches = [self._begin_graph(graph, given, call) for graph in graphs]
+            return self._finish_all(searches, call)
+
+    def _begin_graph(self, graph: Data, given: ExplainOptions, call: Call) -> Search[Any, Any]:
+        """A search for one graph, with its label read and the call's wishes checked."""
+        started = time.perf_counter()
         # A shallow copy: PyG notes on a graph what it looked up, and the caller's stays untouched.
         graph = copy.copy(graph)
-        space = PairSpace.of(graph)
-        allowed = constraints.on(space)
-        if allowed.additions.numel() and allowed.max_added:
-            check_fill(graph, fill)
-        meter = MeteredOracle(self.oracle_, budget)
-        meter.space = space
-        clock = StageClock(meter)
-        proba, label = self._read_label(graph, clock)
-        wanted = self._check_target(target, label, len(proba))
+        space = PairEdits.of(graph, given["constraints"] or FREE, given["fill"])
+        proba = _first_answer(self.oracle_, graph)
+        label, before = int(proba.argmax()), tuple(proba.tolist())
+        target = self._check_target(given["target"], label, len(proba))
+        goal = ClassGoal(before, target, getattr(self.oracle_, "class_names", None))
         # Graphs explained with one seed still get draws of their own.
-        edges = zlib.crc32(space.edge_ids.numpy().tobytes())
-        stream = f"{seed} {space.num_nodes} {edges}"
-        return Problem(
-            space, allowed, constraints, meter, proba, label, wanted, fill, stream, clock
+        edges = zlib.crc32(space.pairs.edge_ids.numpy().tobytes())
+        stream = f"{call.seed} {space.pairs.num_nodes} {edges}"
+        problem = Problem(space, goal, proba, self.oracle_, stream)
+        search = self._begin(problem, call)
+        seconds = time.perf_counter() - started
+        search.oracle.restart(spent=seconds)
+        search.clock.add("predict", Stage(seconds, 1, seconds))
+        return search
+
+    def _begin(self, problem: Problem[Any, Any], call: Call) -> Search[Any, Any]:
+        return Search(
+            problem,
+            budget=call.budget,
+            ranking=self.ranking,
+            selection=call.selection,
+            stops_at_first=self._stops_at_first(),
+            minimal=self._wants_minimal(),
+            watch=call.watch,
         )
 
-    def _answer(
-        self,
-        problem: Problem,
-        budget: Budget,
-        propose: Callable[[Problem], Iterable[Proposal]],
-        *,
-        choice: Choice,
-        seed: int,
-    ) -> CounterfactualSet:
-        problem.wide = choice.is_wide
-        search = Search(problem, stop_after=choice.enough if self._stops_at_first() else None)
-        message, interrupted = "", False
-        stopped_by: StopReason = "exhausted"
+    def _finish_all(
+        self, searches: Sequence[Search[Any, Any]], call: Call
+    ) -> list[CounterfactualSet]:
+        answers: dict[int, CounterfactualSet] = {}
+        for group in self._groups([search.problem for search in searches]):
+            together = [searches[index] for index in group]
+            self._prepare_group(together, call.budget)
+            for index, search in zip(group, together, strict=True):
+                answers[index] = self._answer(search, call)
+        return [answers[index] for index in range(len(searches))]
+
+    def _groups(self, problems: Sequence[Problem[Any, Any]]) -> list[list[int]]:
+        """Which problems are prepared together."""
+        return [[index] for index in range(len(problems))]
+
+    def _prepare_group(self, searches: Sequence[Search[Any, Any]], budget: Budget) -> None:
+        """Let the method learn for some inputs, and book an even share of the time for each."""
+        if type(self)._prepare is CounterfactualExplainer._prepare:
+            return
+        started, cpu_started = time.perf_counter(), time.process_time()
+        allowed = None if budget.seconds is None else budget.seconds * len(searches)
+
+        def check() -> None:
+            if allowed is not None and time.perf_counter() - started >= allowed:
+                raise SearchEnded("timeout")
+
+        prepared = self._prepare([search.problem for search in searches], check)
+        count = len(searches)
+        share = Stage(
+            seconds=(time.perf_counter() - started) / count,
+            cpu_seconds=(time.process_time() - cpu_started) / count,
+        )
+        for search, found in zip(searches, prepared, strict=True):
+            search.prepared = found
+            search.clock.add("learn", share)
+            search.oracle.restart(spent=share.seconds)
+
+    def _answer(self, search: Search[Any, Any], call: Call) -> CounterfactualSet:
+        """Run a search to its end, and make an answer of what it found."""
+        end = self._run(search)
         certificate: Certificate | None = None
+        minimal = self._wants_minimal()
+        search.begin_closing()
         try:
-            search.run(check_proposals(propose(problem), self.name))
-            stopped_by = problem.ended_by
-            if search.is_finished:
-                stopped_by = "enough_flips" if problem.wide else "first_flip"
-        except BudgetExhausted as error:
-            stopped_by = "timeout" if error.reason == "timeout" else "out_of_calls"
-            message = error.advice
-        except NotApplicableError as error:
-            stopped_by, message = "not_applicable", str(error)
-        except KeyboardInterrupt:
-            stopped_by, interrupted = "interrupted", True
-        search.leave_rings()
-        try:
-            if self._wants_minimal() and stopped_by in _COMPLETE:
-                with suppress(BudgetExhausted):
-                    search.offer_subsets(self.ranking, most=choice.most)
-            if self._certifies() and stopped_by in _COMPLETE:
-                with problem.clock.stage("certify"):
-                    certificate = search.certify(self._certifies())
-            found, flips = search.counterfactuals(
-                self.ranking, choice, minimal=self._wants_minimal()
-            )
+            if minimal and end.reason in _COMPLETE:
+                reduce_flips(search, call.selection.limit)
+            if self._certifies() and end.reason in _COMPLETE:
+                with search.stage("certify"):
+                    certificate = certify(search, self._certifies())
+            found, flips = Finish(search, call.selection, minimal=minimal).counterfactuals()
         except KeyboardInterrupt:
             # Even now: fewer answers, but each one checked.
-            stopped_by, interrupted = "interrupted", True
-            found, flips = search.counterfactuals(self.ranking, Choice(keep=1))
-        message = message or (
-            problem.message if stopped_by == "exhausted" else _LIMITS.get(stopped_by, "")
-        )
-        if found:
-            status: Any = "found"
-        else:
-            ends = ("first_flip", "enough_flips", "best_possible", "good_enough")
-            status = "exhausted" if stopped_by in ends else stopped_by
-        trace = Trace(
-            status=status,
-            stopped_by=stopped_by,
-            stages=problem.clock.stages(),
-            proposals=search.proposals,
-            rejected=search.rejected,
-            flips=flips,
-            message="" if found else message,
-            notes=dict(problem.notes),
-        )
+            end = Ended("interrupted")
+            found, flips = Finish(search, Selection(keep=1)).counterfactuals()
         answer = CounterfactualSet(
-            graph=problem.graph,
-            proba=tuple(problem.proba.tolist()),
-            target=problem.target,
+            space=search.space,
+            goal=search.goal,
+            output=tuple(search.output.tolist()),
             counterfactuals=tuple(found),
-            trace=trace,
-            provenance=self._provenance(problem, budget, choice, seed),
-            factual=problem.factual,
-            class_names=getattr(self.oracle_, "class_names", None),
-            fill=problem.fill,
+            trace=_trace(search, end, bool(found), flips),
+            provenance=self._provenance(call),
+            factual=search.factual,
             certificate=certificate,
         )
-        if interrupted:
+        if end.reason == "interrupted":
             raise SearchInterrupted(answer)
         return answer
 
-    def _provenance(
-        self, problem: Problem, budget: Budget, choice: Choice, seed: int
-    ) -> Provenance:
+    def _run(self, search: Search[Any, Any]) -> Ended:
+        """Let the method search; why it ended."""
+        try:
+            search.check()
+            with search.stage("propose"):
+                end = self._search(search)
+        except SearchEnded as ended:
+            return Ended(ended.reason, ended.because)  # type: ignore[arg-type]
+        except NotApplicableError as error:
+            return Ended("not_applicable", str(error))
+        except KeyboardInterrupt:
+            return Ended("interrupted")
+        if end is not None and not isinstance(end, Ended):
+            raise EdgeflipError(
+                f"expected _search of '{self.name}' to ask and to return None or Ended(...), got "
+                f"{type(end).__name__}; a method asks with search.ask and yields nothing."
+            )
+        if search.ended is not None:
+            # A method that caught the end and went on; what it found is good all the same.
+            search.note(caught_search_ended=True)
+            return Ended(search.ended.reason)  # type: ignore[arg-type]
+        return end or Ended()
+
+    def _provenance(self, call: Call) -> Provenance:
         oracle = self.oracle_
         return Provenance(
             method=self.name,
             config=asdict(self.config),  # type: ignore[call-overload]
-            seed=seed,
+            seed=call.seed,
             batch_size=getattr(oracle, "batch_size", None),
             oracle=_fingerprint(oracle),
-            constraints=problem.constraints.to_dict(),
-            budget=asdict(budget),
+            budget=asdict(call.budget),
             versions={
                 name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")
             },
-            choice={"ranking": _ranking_words(self.ranking), **choice.to_dict()},
+            selection={"ranking": _ranking_words(self.ranking), **call.selection.to_dict()},
         )
-
-    def _read_label(self, graph: Data, clock: StageClock) -> tuple[Tensor, int]:
-        with clock.stage("predict"):
-            proba = _first_answer(self.oracle_, graph)
-            clock.add_calls("predict", 1)
-        return proba, int(proba.argmax())
 
     def _check_target(self, target: int | str | None, label: int, num_classes: int) -> int | None:
         if target is None:
@@ -594,21 +668,20 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         return target
 
-    def _choice(
-        self,
-        keep: int,
-        number: int | None,
-        diversity: float,
-        robust: int,
-        noise: Noise | None,
-        seed: int,
-    ) -> Choice:
+    def _selection(self, given: ExplainOptions) -> Selection:
         """Which of the flips a call wants, checked; a ranking by robustness looks at some copies."""
         self._check_ranking()
-        choice = Choice(keep, number, diversity, robust, Noise() if noise is None else noise, seed)
-        if not choice.robust and "robustness" in needs_of(self.ranking):
-            choice = replace(choice, robust=_COPIES)
-        return choice
+        selection = Selection(
+            given["keep"],
+            given["number"],
+            given["diversity"],
+            given["robust"],
+            Noise() if given["noise"] is None else given["noise"],
+            given["seed"],
+        )
+        if not selection.robust and "robustness" in needs_of(self.ranking):
+            selection = replace(selection, robust=_COPIES)
+        return selection
 
     def _check_ranking(self) -> None:
         if "likelihood" in needs_of(self.ranking) and not self.rates_edges:
@@ -643,13 +716,43 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             delattr(self, attribute)
 
 
+def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Trace:
+    message = end.because or _LIMITS.get(end.reason, "")
+    if found:
+        status: Any = "found"
+    else:
+        ends = ("first_flip", "enough_flips", "best_possible", "good_enough")
+        status = "exhausted" if end.reason in ends else end.reason
+    return Trace(
+        status=status,
+        stopped_by=end.reason,
+        stages=search.clock.stages(),
+        proposals=search.proposals,
+        rejected=search.rejected,
+        flips=flips,
+        message="" if found else message,
+        notes=dict(search.notes),
+        steps=search.steps(),
+    )
+
+
+def frozen(oracle: Any) -> AbstractContextManager[None]:
+    """The oracle's own context for evaluation mode, when it has one."""
+    context: AbstractContextManager[None] = (
+        oracle.frozen() if hasattr(oracle, "frozen") else nullcontext()
+    )
+    return context
+
+
 def _is_oracle(candidate: object) -> bool:
     # Not isinstance: it would read num_classes, which an oracle may not know before its first answer.
-    return hasattr(type(candidate), "predict_proba") and "num_classes" in dir(candidate)
+    names = dir(candidate)
+    asks_classes = hasattr(type(candidate), "predict_proba") and "num_classes" in names
+    return asks_classes or (hasattr(type(candidate), "predict_values") and "num_outputs" in names)
 
 
-def _fingerprint(oracle: Oracle) -> str:
-    return oracle.fingerprint() if hasattr(oracle, "fingerprint") else type(oracle).__name__
+def _fingerprint(oracle: Any) -> str:
+    return str(oracle.fingerprint()) if hasattr(oracle, "fingerprint") else type(oracle).__name__
 
 
 def _first_answer(oracle: Oracle, graph: Data) -> Tensor:

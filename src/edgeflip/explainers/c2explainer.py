@@ -13,16 +13,11 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from edgeflip.core import PairSpace, ProposalBlock, base_adjacency
+from edgeflip.core import PairSpace, base_adjacency
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.edge_masks import (
-    FlipRecords,
-    MaskExplainer,
-    Pulse,
-    check_positive,
-)
+from edgeflip.explainers.base import Check, PairProblem
+from edgeflip.explainers.edge_masks import FlipRecords, Learned, MaskExplainer, check_positive
 from edgeflip.oracle import SoftGraphs
-from edgeflip.search import Problem
 from edgeflip.support import STRICT
 
 
@@ -75,13 +70,14 @@ class C2Explainer(MaskExplainer[C2ExplainerConfig]):
     name: ClassVar[str] = "c2explainer"
     config_type: ClassVar[type[C2ExplainerConfig]] = C2ExplainerConfig
 
-    def _pairs(self, problem: Problem) -> Tensor:
-        allowed = problem.allowed
-        additions = allowed.additions if allowed.max_added else allowed.additions[:0]
-        removals = allowed.removals if allowed.max_removed else allowed.removals[:0]
-        additions = additions[torch.isin(additions, self._admissible(problem.space))]
-        problem.message = f"no mask of {self.config.steps} steps changes the prediction"
-        return torch.cat([removals, additions])
+    def _pairs(self, problem: PairProblem) -> Tensor:
+        groups = problem.space.groups
+        additions = groups["add"]
+        additions = additions[torch.isin(additions, self._admissible(problem.space.pairs))]
+        return torch.cat([groups["remove"], additions])
+
+    def _nothing(self, problem: PairProblem) -> str:
+        return f"no mask of {self.config.steps} steps changes the prediction"
 
     def _admissible(self, space: PairSpace) -> Tensor:
         """Ids of the pairs that the settings allow to be added."""
@@ -96,8 +92,8 @@ class C2Explainer(MaskExplainer[C2ExplainerConfig]):
         return space.ids_of([] if candidates == "none" else candidates)
 
     def _learn(
-        self, soft: SoftGraphs, problems: Sequence[Problem], pulse: Pulse
-    ) -> list[ProposalBlock]:
+        self, soft: SoftGraphs, problems: Sequence[PairProblem], check: Check
+    ) -> list[Learned]:
         config = self.config
         pairs = [self._pairs(problem) for problem in problems]
         draws = [
@@ -109,7 +105,7 @@ class C2Explainer(MaskExplainer[C2ExplainerConfig]):
         desired = torch.tensor([_desired(problem) for problem in problems])
         records = FlipRecords(soft, problems, pairs)
         for _ in range(config.steps):
-            pulse()
+            check()
             shares = mask.sigmoid().mean(dim=0)
             hard = (shares.detach() > 0.5).float()
             # The model sees the decided graph, the gradient passes as if it were undecided.
@@ -122,15 +118,15 @@ class C2Explainer(MaskExplainer[C2ExplainerConfig]):
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-        return records.blocks()
+        return records.learned()
 
 
-def _desired(problem: Problem) -> int:
+def _desired(problem: PairProblem) -> int:
     """The class to reach: the target, or the one that comes second on the unchanged graph."""
-    if problem.target is not None:
-        return problem.target
-    rest = problem.proba.clone()
-    rest[problem.label] = -1.0
+    if problem.goal.target is not None:
+        return problem.goal.target
+    rest = problem.output.clone()
+    rest[problem.goal.label] = -1.0
     return int(rest.argmax())
 
 

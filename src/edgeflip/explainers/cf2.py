@@ -14,16 +14,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, ProposalBlock
+from edgeflip.core import FactualSubgraph, padded
 from edgeflip.errors import ConfigError
+from edgeflip.explainers.base import Check, PairProblem
 from edgeflip.explainers.edge_masks import (
+    Learned,
     MaskExplainer,
-    Pulse,
     check_positive,
     largest_first,
 )
 from edgeflip.oracle import SoftGraphs
-from edgeflip.search import FactualSubgraph, Problem
 from edgeflip.support import STRICT
 
 
@@ -87,23 +87,23 @@ class CF2(MaskExplainer[CF2Config]):
     name: ClassVar[str] = "cf2"
     config_type: ClassVar[type[CF2Config]] = CF2Config
 
-    def _pairs(self, problem: Problem) -> Tensor:
-        problem.message = (
-            "CF² only removes edges, and taking its explanation away does not change the prediction"
-            if problem.allowed.removals.numel()
-            else "CF² only removes edges, and the constraints allow no removal"
-        )
-        return problem.allowed.removals
+    def _pairs(self, problem: PairProblem) -> Tensor:
+        return problem.space.limits.removals
+
+    def _nothing(self, problem: PairProblem) -> str:
+        if self._pairs(problem).numel():
+            return "CF² only removes edges, and taking its explanation away does not change the prediction"
+        return "CF² only removes edges, and the constraints allow no removal"
 
     def _learn(
-        self, soft: SoftGraphs, problems: Sequence[Problem], pulse: Pulse
-    ) -> list[ProposalBlock]:
+        self, soft: SoftGraphs, problems: Sequence[PairProblem], check: Check
+    ) -> list[Learned]:
         mask = torch.cat([_first_mask(problem) for problem in problems], dim=1).requires_grad_()
         optimiser = torch.optim.Adam([mask], lr=self.config.learning_rate)
         loss = _Loss(self.config, problems)
         on_the_way = []
         for step in range(self.config.steps):
-            pulse()
+            check()
             shares = mask.sigmoid().mean(dim=0)
             if self.config.track_best and step % 25 == 0 and step:
                 on_the_way.append(shares.detach())
@@ -113,53 +113,43 @@ class CF2(MaskExplainer[CF2Config]):
         last = mask.detach().sigmoid().mean(dim=0)
         with torch.no_grad():
             kept = soft.logits(last).softmax(dim=1)
-        for place, (problem, own) in enumerate(zip(problems, soft.split(last), strict=True)):
-            self._note_explanation(problem, own, float(kept[place, problem.label]))
         versions = [soft.split(shares) for shares in [*on_the_way, last]]
         return [
-            self._candidates(problem, [version[place] for version in versions])
-            for place, problem in enumerate(problems)
+            self._learned(problem, [version[index] for version in versions], kept[index])
+            for index, problem in enumerate(problems)
         ]
 
-    def _candidates(self, problem: Problem, masks: Sequence[Tensor]) -> ProposalBlock:
-        """The edges of the explanations, to be removed; of too many those with the largest mask."""
-        allowed = problem.allowed
-        most = min(allowed.max_removed, allowed.max_edits)
-        blocks = [
-            largest_first(allowed.removals, mask, mask > self.config.threshold, most)
-            for mask in masks
-        ]
-        rows = [block.toggles[0] for block in blocks if len(block)]
-        if not rows:
-            problem.message = "no edge's mask is above the threshold"
-            return ProposalBlock(torch.empty(0, 1, dtype=torch.long))
-        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
-        return ProposalBlock(padded)
-
-    def _note_explanation(self, problem: Problem, mask: Tensor, score: float) -> None:
-        """Keep the explanation as the answer's factual subgraph, whether or not it flips."""
-        ids = problem.allowed.removals[mask > self.config.threshold]
-        problem.notes["explanation_edges"] = ids.numel()
+    def _learned(self, problem: PairProblem, masks: Sequence[Tensor], kept: Tensor) -> Learned:
+        """The edges of the explanations, to be removed; the last one is kept whether or not it flips."""
+        limits, threshold = problem.space.limits, self.config.threshold
+        most = min(limits.max_removed, limits.max_edits)
+        # Of too many edges those with the largest mask.
+        rows = [largest_first(limits.removals, mask, mask > threshold, most) for mask in masks]
+        ids = limits.removals[masks[-1] > threshold]
+        factual = None
         if ids.numel():
-            edges = tuple(problem.space.edges_of(ids))
+            edges = tuple(problem.space.pairs.edges_of(ids))
             nodes = tuple(sorted({node for edge in edges for node in edge}))
-            problem.factual = FactualSubgraph(nodes, edges, score)
+            factual = FactualSubgraph(nodes, edges, float(kept[problem.goal.label]))
+        found = padded([row for row in rows if row.numel()])
+        message = "" if len(found) else "no edge's mask is above the threshold"
+        return Learned(found, {"explanation_edges": ids.numel()}, factual, message)
 
 
-def _first_mask(problem: Problem) -> Tensor:
+def _first_mask(problem: PairProblem) -> Tensor:
     """Random numbers around 1, one per direction of every edge [2, edges]."""
-    spread = math.sqrt(2.0) * math.sqrt(1.0 / problem.space.num_nodes)
-    shape = (2, problem.allowed.removals.numel())
+    spread = math.sqrt(2.0) * math.sqrt(1.0 / problem.space.pairs.num_nodes)
+    shape = (2, problem.space.limits.removals.numel())
     return 1.0 + spread * torch.randn(shape, generator=problem.generator("mask"))
 
 
 class _Loss:
     """Size of the mask, plus what the explanation alone and the graph without it fall short by."""
 
-    def __init__(self, config: CF2Config, problems: Sequence[Problem]) -> None:
+    def __init__(self, config: CF2Config, problems: Sequence[PairProblem]) -> None:
         self._config = config
-        self._labels = torch.tensor([[problem.label] for problem in problems])
-        target = problems[0].target
+        self._labels = torch.tensor([[problem.goal.label] for problem in problems])
+        target = problems[0].goal.target
         self._target = None if target is None else torch.full_like(self._labels, target)
 
     def __call__(self, soft: SoftGraphs, shares: Tensor) -> Tensor:

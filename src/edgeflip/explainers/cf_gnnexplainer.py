@@ -13,11 +13,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from edgeflip.core import ProposalBlock
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.edge_masks import FlipRecords, MaskExplainer, Pulse, check_positive
+from edgeflip.explainers.base import Check, PairProblem
+from edgeflip.explainers.edge_masks import FlipRecords, Learned, MaskExplainer, check_positive
 from edgeflip.oracle import SoftGraphs
-from edgeflip.search import Problem
 from edgeflip.support import STRICT
 
 
@@ -73,17 +72,17 @@ class CFGNNExplainer(MaskExplainer[CFGNNExplainerConfig]):
     name: ClassVar[str] = "cf-gnnexplainer"
     config_type: ClassVar[type[CFGNNExplainerConfig]] = CFGNNExplainerConfig
 
-    def _pairs(self, problem: Problem) -> Tensor:
-        problem.message = (
-            f"{self.config.steps} steps faded no set of edges whose removal changes the prediction"
-            if problem.allowed.removals.numel()
-            else "CF-GNNExplainer only removes edges, and the constraints allow no removal"
-        )
-        return problem.allowed.removals
+    def _pairs(self, problem: PairProblem) -> Tensor:
+        return problem.space.limits.removals
+
+    def _nothing(self, problem: PairProblem) -> str:
+        if self._pairs(problem).numel():
+            return f"{self.config.steps} steps faded no set of edges whose removal changes the prediction"
+        return "CF-GNNExplainer only removes edges, and the constraints allow no removal"
 
     def _learn(
-        self, soft: SoftGraphs, problems: Sequence[Problem], pulse: Pulse
-    ) -> list[ProposalBlock]:
+        self, soft: SoftGraphs, problems: Sequence[PairProblem], check: Check
+    ) -> list[Learned]:
         config = self.config
         # Every edge starts alike, at a weight of σ(1) = 0.73.
         mask = torch.ones_like(soft.original).requires_grad_()
@@ -93,10 +92,10 @@ class CFGNNExplainer(MaskExplainer[CFGNNExplainerConfig]):
             momentum=config.momentum,
             nesterov=config.momentum > 0,
         )
-        labels = torch.tensor([[problem.label] for problem in problems])
+        labels = torch.tensor([[problem.goal.label] for problem in problems])
         records = FlipRecords(soft, problems, [self._pairs(problem) for problem in problems])
         for _ in range(config.steps):
-            pulse()
+            check()
             weights = mask.sigmoid()
             kept = weights.detach() >= 0.5
             with torch.no_grad():
@@ -111,7 +110,7 @@ class CFGNNExplainer(MaskExplainer[CFGNNExplainerConfig]):
             loss.backward()
             _clip(mask, soft, config.clip)
             optimiser.step()
-        return records.blocks()
+        return records.learned()
 
 
 def _clip(mask: Tensor, soft: SoftGraphs, most: float) -> None:

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edgeflip.core import COUNT_LIMIT, Level, ProposalBlock, RandomOrder
+from torch import Tensor
+
+from edgeflip.core import COUNT_LIMIT, PairLevel, RandomOrder
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
 from edgeflip.oracle import Budget
-from edgeflip.search import Problem
+from edgeflip.search import Ended
 from edgeflip.support import STRICT
 
 # Small blocks first, since most flips are found early; large ones later, since they cost less each.
@@ -75,29 +77,24 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
     def _stops_at_first(self) -> bool:
         return self.config.stop_at_first
 
-    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
-        allowed = problem.allowed
-        limits = f"{self.config.max_removed} removals and {self.config.max_added} additions"
-        problem.message = f"all allowed edit sets of up to {limits} were tried"
-        max_removed = min(self.config.max_removed, allowed.max_removed)
-        max_added = min(self.config.max_added, allowed.max_added)
-        for size in range(1, min(max_removed + max_added, allowed.max_edits) + 1):
-            level = Level.of(
-                size,
-                allowed.removals,
-                allowed.additions,
-                max_removed=max_removed,
-                max_added=max_added,
-            )
-            yield from self._level_blocks(level, problem.rng(f"size {size}"))
+    def _search(self, search: PairSearch) -> Ended:
+        config = self.config
+        space = search.space.limited(max_removed=config.max_removed, max_added=config.max_added)
+        for size in range(1, min(config.max_removed + config.max_added, space.max_cost) + 1):
+            for rows in _level_blocks(space.level(size), search.rng(f"size {size}")):
+                search.ask(rows)
+        limits = f"{config.max_removed} removals and {config.max_added} additions"
+        return Ended("exhausted", f"all allowed edit sets of up to {limits} were tried")
 
-    def _level_blocks(self, level: Level, rng: random.Random) -> Iterator[ProposalBlock]:
-        count = sum(level.counts)
-        if count > COUNT_LIMIT:
-            # No budget reaches the end of such a level, so a draw with rare repeats does the same.
-            while True:
-                yield ProposalBlock(level.draw(rng))
-        if count:
-            order = RandomOrder(count, rng)
-            for ranks in order.blocks(first=_FIRST_BLOCK, largest=_LARGEST_BLOCK):
-                yield ProposalBlock(level.toggles(ranks))
+
+def _level_blocks(level: PairLevel, rng: random.Random) -> Iterator[Tensor]:
+    """All edit sets of a level in random order, block by block."""
+    count = level.count
+    if count > COUNT_LIMIT:
+        # No budget reaches the end of such a level, so a draw with rare repeats does the same.
+        while True:
+            yield level.draw(rng)
+    if count:
+        order = RandomOrder(count, rng)
+        for ranks in order.blocks(first=_FIRST_BLOCK, largest=_LARGEST_BLOCK):
+            yield level.rows(ranks)

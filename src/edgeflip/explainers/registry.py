@@ -22,6 +22,7 @@ EXPLAINERS: Mapping[str, str] = {
     "cf2": "edgeflip.explainers.cf2:CF2",
     "d4explainer": "edgeflip.explainers.d4explainer:D4Explainer",
     "dr-cfgnn": "edgeflip.explainers.dr_cfgnn:DRCFGNN",
+    "edgeflip": "edgeflip.explainers.edgeflip:EdgeFlip",
     "gcfexplainer": "edgeflip.explainers.gcfexplainer:GCFExplainer",
     "gist": "edgeflip.explainers.gist:GIST",
     "random": "edgeflip.explainers.random_search:RandomSearch",

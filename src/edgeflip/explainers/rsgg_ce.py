@@ -8,7 +8,7 @@ missing pairs come, until the oracle's prediction changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -17,15 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.core import PAD, DenseGraphs, ProposalBlock, gcn_normalised
+from edgeflip.core import PAD, DenseGraphs, gcn_normalised
 from edgeflip.errors import ConfigError, TrainingError
-from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
 from edgeflip.oracle import Budget, Oracle, checked_proba
-from edgeflip.search import Outcome, Problem
+from edgeflip.search import Ended, Outcome
 from edgeflip.support import STRICT, one_thread, progress_bar
-
-# A generator that sends blocks to the search and is told what became of them.
-_Samples = Generator[ProposalBlock, Outcome, None]
 
 
 @dataclass(frozen=True)
@@ -349,28 +346,26 @@ class RSGG(CounterfactualExplainer[RSGGConfig]):
         generated: Generated = self.generators_[label](DenseGraphs.of([graph]))
         return generated.logits[0].sigmoid()
 
-    def _propose(self, problem: Problem) -> _Samples:
-        config, space = self.config, problem.space
-        if not self.report_[problem.label].steps:
-            problem.notes["generator"] = "untrained"
-        limits = f"{config.restarts} draws of up to {config.additions} additions"
-        problem.message = f"no drawn graph flipped ({limits})"
-        generator = problem.generator("draw")
-        with problem.clock.stage("generate"):
-            u, v = space.ends(torch.arange(space.num_pairs))
-            weights = self.edge_probabilities(problem.graph, problem.label)[u, v]
+    def _search(self, search: PairSearch) -> Ended:
+        config, pairs, label = self.config, search.space.pairs, search.goal.label
+        if not self.report_[label].steps:
+            search.note(generator="untrained")
+        generator = search.generator("draw")
+        with search.stage("generate"):
+            u, v = pairs.ends(torch.arange(pairs.num_pairs))
+            weights = self.edge_probabilities(pairs.graph, label)[u, v]
         for _ in range(config.restarts):
-            yield from self._draw(problem, weights, generator)
+            self._draw(search, weights, generator)
+        limits = f"{config.restarts} draws of up to {config.additions} additions"
+        return Ended("exhausted", f"no drawn graph flipped ({limits})")
 
-    def _draw(self, problem: Problem, weights: Tensor, generator: torch.Generator) -> _Samples:
+    def _draw(self, search: PairSearch, weights: Tensor, generator: torch.Generator) -> None:
         """One draw: fewer edges first, then more, up to the first flip."""
-        allowed = problem.allowed
+        allowed = search.space.limits
         gone = draw_removals(weights[allowed.removals], generator)
         removed = allowed.removals[gone[: min(allowed.max_removed, allowed.max_edits)]]
-        if removed.numel():
-            outcome = yield ProposalBlock(removed[None])
-            if self._is_done(outcome):
-                return
+        if removed.numel() and self._is_done(search.ask(removed[None])):
+            return
         missing = torch.cat([allowed.additions, removed])
         order = missing[draw_order(weights[missing], generator)]
         # Past the limit of additions, only removed edges may come back.
@@ -378,31 +373,29 @@ class RSGG(CounterfactualExplainer[RSGGConfig]):
         order = order[~new | (new.cumsum(dim=0) <= allowed.max_added)][: self.config.additions]
         for start in range(0, order.numel(), self.config.block):
             stop = min(start + self.config.block, order.numel())
-            outcome = yield from _up_to_first_flip(problem, prefixes(removed, order, start, stop))
+            outcome = _ask_up_to_first_flip(search, prefixes(removed, order, start, stop))
             if self._is_done(outcome):
                 return
 
     def _is_done(self, outcome: Outcome) -> bool:
         # With one draw the search ends itself, once the flip is confirmed on the edited graph.
-        return self.config.restarts > 1 and bool(outcome.flipped.any())
+        return self.config.restarts > 1 and bool(outcome.reached.any())
 
 
-def _up_to_first_flip(problem: Problem, rows: Tensor) -> Generator[ProposalBlock, Outcome, Outcome]:
-    """Ask about candidates at once, but offer them as if they had been asked one by one.
+def _ask_up_to_first_flip(search: PairSearch, rows: Tensor) -> Outcome:
+    """Probe candidates at once, but ask about them as if that were done one by one.
 
     Returns:
-        What became of the last candidates offered.
+        What became of the last candidates asked about.
     """
-    allowed = problem.allowed.check(rows)
+    allowed = search.space.check(rows)
     flips = torch.zeros(len(rows), dtype=torch.bool)
-    with problem.clock.stage("oracle"):
-        answers = problem.oracle.answer(problem.space, rows[allowed], fill=problem.fill)
-    flips[allowed] = problem.flips(answers)
+    flips[allowed] = search.goal.reached(search.probe(rows[allowed], partly=True))
     ends = [*(flips.nonzero().flatten() + 1).tolist(), len(rows)]
     start = 0
     for end in dict.fromkeys(ends):
-        outcome = yield ProposalBlock(rows[start:end])
-        if bool(outcome.flipped.any()):
+        outcome = search.ask(rows[start:end])
+        if bool(outcome.reached.any()):
             break
         start = end
     return outcome

@@ -13,12 +13,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch_geometric.data import Data
 
+from edgeflip.core import FactualSubgraph
 from edgeflip.errors import unknown_name
 from edgeflip.factual.from_pyg import FromPyG
 from edgeflip.factual.occlusion import Occlusion
 from edgeflip.factual.subgraphx import SubgraphX
 from edgeflip.oracle import Oracle
-from edgeflip.search import FactualSubgraph
 from edgeflip.support import read_settings
 
 __all__ = [

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.core import PairSpace
-from edgeflip.search import FactualSubgraph
+from edgeflip.core import FactualSubgraph, PairSpace
 
 
 def as_bits(nodes: Iterable[int]) -> int:

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.explain import Explainer, ExplainerAlgorithm, GNNExplainer, ModelConfig
 
+from edgeflip.core import FactualSubgraph
 from edgeflip.errors import ConfigError, EdgeflipError, NotApplicableError
 from edgeflip.factual.growth import grow
 from edgeflip.oracle import MeteredOracle, ModelOracle, Oracle, one_line, space_of
-from edgeflip.search import FactualSubgraph
 from edgeflip.support import STRICT, seeded
 
 ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {"gnn-explainer": GNNExplainer}
@@ -77,7 +77,7 @@ class FromPyG:
             NotApplicableError: If there is no model that PyG can look into.
             BudgetExhausted: If the budget of a `MeteredOracle` runs out.
         """
-        space = space_of(oracle, graph)
+        space = space_of(oracle, graph).pairs
         meter = oracle if isinstance(oracle, MeteredOracle) else None
         inner = meter.oracle if meter is not None else oracle
         if not isinstance(inner, ModelOracle) or not isinstance(inner.model, nn.Module):

@@ -6,9 +6,8 @@ from collections import defaultdict
 
 from torch import Tensor
 
-from edgeflip.core import PairSpace
+from edgeflip.core import FactualSubgraph, PairSpace
 from edgeflip.factual.coalitions import subgraph_of
-from edgeflip.search import FactualSubgraph
 
 
 def grow(space: PairSpace, scores: Tensor, max_nodes: int) -> FactualSubgraph:

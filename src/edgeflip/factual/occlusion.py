@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PAD, PairSpace
+from edgeflip.core import PAD, FactualSubgraph, PairEdits, PairSpace
 from edgeflip.errors import ConfigError
 from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import as_bits, as_masks
 from edgeflip.factual.growth import grow
 from edgeflip.oracle import MeteredOracle, Oracle, masked_proba, space_of
-from edgeflip.search import FactualSubgraph
 from edgeflip.support import STRICT
 
 
@@ -60,22 +59,24 @@ class Occlusion:
         """
         check_label(oracle, label)
         space = space_of(oracle, graph)
-        by_edges = grow(space, edge_importance(oracle, space, label), self.max_nodes)
-        if not self.nodes_too or not space.edge_ids.numel():
+        pairs = space.pairs
+        by_edges = grow(pairs, edge_importance(oracle, space, label), self.max_nodes)
+        if not self.nodes_too or not pairs.edge_ids.numel():
             return by_edges
-        by_nodes = grow(space, node_importance(oracle, space, label), self.max_nodes)
-        masks = as_masks([as_bits(by_edges.nodes), as_bits(by_nodes.nodes)], space.num_nodes)
-        alone = log_odds(masked_proba(oracle, space, masks), label)
+        by_nodes = grow(pairs, node_importance(oracle, pairs, label), self.max_nodes)
+        masks = as_masks([as_bits(by_edges.nodes), as_bits(by_nodes.nodes)], pairs.num_nodes)
+        alone = log_odds(masked_proba(oracle, pairs, masks), label)
         return by_edges if bool(alone[0] >= alone[1]) else by_nodes
 
 
-def edge_importance(oracle: Oracle, space: PairSpace, label: int) -> Tensor:
-    """How far the label's log-odds fall when an edge goes, in the order of `space.edge_ids` [m]."""
+def edge_importance(oracle: Oracle, space: PairEdits, label: int) -> Tensor:
+    """How far the label's log-odds fall when an edge goes, in the order of `edge_ids` [m]."""
     meter = oracle if isinstance(oracle, MeteredOracle) else MeteredOracle(oracle)
-    if not space.edge_ids.numel():
+    edges = space.pairs.edge_ids
+    if not edges.numel():
         return torch.empty(0, dtype=torch.double)
     # The graph as it is comes first: a candidate without edits.
-    rows = torch.cat([torch.tensor([PAD]), space.edge_ids])
+    rows = torch.cat([torch.tensor([PAD]), edges])
     odds = log_odds(meter.predict_edits(space, rows[:, None]), label)
     return odds[0] - odds[1:]
 

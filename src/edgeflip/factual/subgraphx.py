@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace
+from edgeflip.core import FactualSubgraph, PairSpace
 from edgeflip.errors import ConfigError
 from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import Topology, as_bits, as_masks, members, subgraph_of
@@ -20,7 +20,6 @@ from edgeflip.factual.growth import grow
 from edgeflip.factual.occlusion import edge_importance
 from edgeflip.factual.shapley import BatchedShapley, CoalitionScorer, draw_joiners
 from edgeflip.oracle import MaskedOracle, Masking, Oracle, space_of
-from edgeflip.search import FactualSubgraph
 from edgeflip.support import STRICT, check_seed
 
 
@@ -107,7 +106,8 @@ class SubgraphX:
         """
         check_label(oracle, label)
         check_seed(seed)
-        space = space_of(oracle, graph)
+        moves = space_of(oracle, graph)
+        space = moves.pairs
         topology = Topology.of(space)
         joiners = draw_joiners(
             max(self.samples, self.tree_samples or 0),
@@ -120,7 +120,7 @@ class SubgraphX:
             if not self.refinements and not self.tolerance:
                 coalition, value = self.search(topology, scorer)
             else:
-                importance = edge_importance(oracle, space, label)
+                importance = edge_importance(oracle, moves, label)
                 start = as_bits(grow(space, importance, self.max_nodes).nodes)
                 support = partial(total_inside, space, importance)
                 coalition, value = self.search(topology, scorer, [start], support)

@@ -1,25 +1,31 @@
 """How likely an edge is: the class-conditioned link predictor and its training."""
 
+from edgeflip.links.model import (
+    LinkModel,
+    LinkSettings,
+    check_links,
+    fit_links,
+    plain_adjacency,
+)
 from edgeflip.links.predictor import (
-    LinkPredictor,
     PredictorConfig,
 )
 from edgeflip.links.training import (
     Knowledge,
-    LinkTrainer,
     LinkTrainingConfig,
     LinkTrainingReport,
     known_pairs,
-    pad_graphs,
 )
 
 __all__ = [
     "Knowledge",
-    "LinkPredictor",
-    "LinkTrainer",
+    "LinkModel",
+    "LinkSettings",
     "LinkTrainingConfig",
     "LinkTrainingReport",
     "PredictorConfig",
+    "check_links",
+    "fit_links",
     "known_pairs",
-    "pad_graphs",
+    "plain_adjacency",
 ]

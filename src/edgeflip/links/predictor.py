@@ -40,6 +40,8 @@ class PredictorConfig:
         structural: Whether nodes and pairs also carry features of the graph's structure.
         symmetric: Whether the order of a pair makes no difference; the published decoder reads the
             ordered concatenation.
+        leave_one_out: Whether an existing edge is rated as if it were missing, which is what training
+            asks for; the published code rates it where it stands.
     """
 
     __pydantic_config__ = STRICT
@@ -51,6 +53,7 @@ class PredictorConfig:
     class_width: int = 16
     structural: bool = True
     symmetric: bool = True
+    leave_one_out: bool = True
 
     def __post_init__(self) -> None:
         """Refuse shapes that cannot be built."""

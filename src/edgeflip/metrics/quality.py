@@ -10,15 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
-from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PAD, EditSet, PairSpace, ProposalBlock, apply_edits
-from edgeflip.oracle import EditOracle, Oracle, checked_proba
+from edgeflip.core import PAD, EditSet
+from edgeflip.oracle import MeteredOracle, Oracle
 from edgeflip.search import Counterfactual, CounterfactualSet
 
 EXACT_EDITS = 12
@@ -64,7 +63,8 @@ def answer_motif_proximity(
     """Share of the best counterfactual's edits with an end in the motif, None without one."""
     if answer.best is None:
         return None
-    return answer.best.edits.touching(motif_nodes(answer.graph)) / answer.best.size
+    edits: EditSet = answer.best.edits
+    return edits.touching(motif_nodes(answer.graph)) / len(edits)
 
 
 def minimality(answers: Sequence[CounterfactualSet], oracle: Oracle) -> float:
@@ -108,10 +108,9 @@ def edit_minimality(answer: CounterfactualSet, entry: Counterfactual, oracle: Or
     """
     if entry.size < 2:
         return 1.0
-    space = PairSpace.of(answer.graph)
-    pairs = ProposalBlock.from_edits([entry.edits], space).toggles
-    toggles = torch.where(_proper_subsets(entry.size), pairs, PAD)
-    proba = _ask(answer, space, ProposalBlock(toggles).normalised(), oracle)
+    space = answer.space
+    rows = torch.where(_proper_subsets(entry.size), space.row(entry.edits), PAD)
+    proba = MeteredOracle(oracle).answer(space, space.normalise(rows))
     return float((proba.argmax(dim=1) == answer.label).double().mean())
 
 
@@ -138,21 +137,6 @@ def _proper_subsets(count: int) -> Tensor:
     packed = b"".join(mask.to_bytes(width, "little") for mask in masks)
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
     return torch.from_numpy(np.unpackbits(rows, axis=1, count=count, bitorder="little")).bool()
-
-
-def _ask(
-    answer: CounterfactualSet, space: PairSpace, block: ProposalBlock, oracle: Oracle
-) -> Tensor:
-    """Class probabilities of the answer's graph after each of many edits [candidates, C]."""
-    if hasattr(oracle, "predict_edits"):
-        return cast(EditOracle, oracle).predict_edits(space, block.toggles, fill=answer.fill)
-    parts = []
-    for start in range(0, len(block), _TURN):
-        rows = range(start, min(start + _TURN, len(block)))
-        edits: list[EditSet] = [block.edit_set(row, space) for row in rows]
-        graphs = [apply_edits(space, entry, fill=answer.fill) for entry in edits]
-        parts.append(checked_proba(oracle, graphs))
-    return torch.cat(parts)
 
 
 def _best(answers: Sequence[CounterfactualSet]) -> list[Counterfactual]:

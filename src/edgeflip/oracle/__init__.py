@@ -1,14 +1,23 @@
 """Who is asked: the model behind one interface, budgets, weighted and masked graphs."""
 
 from edgeflip.oracle.budget import (
+    AnyOracle,
     Budget,
     MeteredOracle,
+    SearchEnded,
+    checked_answers,
     checked_proba,
     space_of,
 )
 from edgeflip.oracle.gcn import (
     GCNClassifier,
     GCNConfig,
+)
+from edgeflip.oracle.goal import (
+    ClassGoal,
+    Goal,
+    goal_from_dict,
+    register_goal,
 )
 from edgeflip.oracle.masking import (
     MaskedOracle,
@@ -17,11 +26,14 @@ from edgeflip.oracle.masking import (
     masked_proba,
 )
 from edgeflip.oracle.model import (
+    ModelOracle,
+    one_line,
+)
+from edgeflip.oracle.protocols import (
     DifferentiableOracle,
     EditOracle,
-    ModelOracle,
     Oracle,
-    one_line,
+    ValueOracle,
 )
 from edgeflip.oracle.weighted import (
     SoftGraphs,
@@ -29,21 +41,29 @@ from edgeflip.oracle.weighted import (
 )
 
 __all__ = [
+    "AnyOracle",
     "Budget",
+    "ClassGoal",
     "DifferentiableOracle",
     "EditOracle",
     "GCNClassifier",
     "GCNConfig",
+    "Goal",
     "MaskedOracle",
     "Masking",
     "MeteredOracle",
     "ModelOracle",
     "Oracle",
+    "SearchEnded",
     "SoftGraphs",
+    "ValueOracle",
     "batches",
+    "checked_answers",
     "checked_proba",
+    "goal_from_dict",
     "masked_graph",
     "masked_proba",
     "one_line",
+    "register_goal",
     "space_of",
 ]

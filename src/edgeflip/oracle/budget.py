@@ -5,22 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import (
-    AnswerStore,
-    EdgeFill,
-    PairSpace,
-    ProposalBlock,
-    apply_edits,
-    candidate_keys,
-)
+from edgeflip.core import AnswerStore, EditSpace, PairEdits, PairSpace, candidate_keys
 from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, OracleError
-from edgeflip.oracle.model import EditOracle, Oracle, is_distribution, one_line
+from edgeflip.oracle.model import is_distribution, one_line
+from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle
 
 # Candidates asked about between two looks at the clock, when the oracle names no batch size.
 _TURN = 1024
@@ -60,26 +54,44 @@ class MeteredOracle:
     Args:
         oracle: The oracle to ask.
         budget: How many graphs may be asked about, and for how long.
+        space: The space of the search, when it belongs to one; see `space_of`.
+        ends_search: Whether a budget that has run out raises `SearchEnded`, which only the search
+            catches, in place of `BudgetExhausted`.
 
     Attributes:
         calls: Graphs asked about so far; remembered answers are free.
-        space: The graph of the search, when it has one; see `space_of`.
+        ended: The `SearchEnded` that was raised, if any.
     """
 
-    def __init__(self, oracle: Oracle, budget: Budget | None = None) -> None:
-        self.oracle = oracle
+    def __init__(
+        self,
+        oracle: AnyOracle,
+        budget: Budget | None = None,
+        *,
+        space: EditSpace | None = None,
+        ends_search: bool = False,
+    ) -> None:
+        self.oracle: Any = oracle
         self.budget = budget or Budget(oracle_calls=None)
         self.calls = 0
-        self.space: PairSpace | None = None
+        self.space = space
+        self.ended: SearchEnded | None = None
+        self._ends_search = ends_search
         self._answers_edits = hasattr(oracle, "predict_edits")
         self._started = time.perf_counter()
         self._turn = 64 if getattr(oracle, "is_small", False) else 16
-        self._stores: dict[tuple[int, int], tuple[object, object, AnswerStore]] = {}
+        self._stores: dict[int, tuple[EditSpace, AnswerStore]] = {}
 
     @property
     def num_classes(self) -> int:
         """Number of classes C."""
-        return self.oracle.num_classes
+        number: int = self.oracle.num_classes
+        return number
+
+    @property
+    def num_outputs(self) -> int:
+        """Columns of an answer."""
+        return outputs_of(self.oracle)
 
     @property
     def remaining(self) -> float:
@@ -99,7 +111,7 @@ class MeteredOracle:
         self._started = time.perf_counter() - spent
 
     def check(self) -> None:
-        """Raise `BudgetExhausted` when the budget has run out; for long work between questions."""
+        """Raise when the budget has run out; for long work between questions."""
         if self.out_of() is not None:
             raise self.exhausted()
 
@@ -108,30 +120,32 @@ class MeteredOracle:
         if self.out_of() == "timeout" or len(graphs) > self.remaining:
             raise self.exhausted()
         self.calls += len(graphs)
-        return checked_proba(self.oracle, graphs)
+        return checked_answers(self.oracle, graphs)
 
-    def predict_edits(
-        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
-    ) -> Tensor:
-        """Class probabilities of edited graphs [candidates, C]; `BudgetExhausted` when they do not fit."""
-        answers = self.answer(space, toggles, fill=fill)
+    def predict_edits(self, space: EditSpace, rows: Tensor) -> Tensor:
+        """Answers about edited inputs [rows, C]; raises `BudgetExhausted` when they do not fit."""
+        answers = self.answer(space, rows)
         if bool(answers.isnan().any()):
             raise self.exhausted()
         return answers
 
-    def answer(self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None) -> Tensor:
-        """Probabilities of as many candidates, in order, as the budget allows.
+    def answer(self, space: EditSpace, rows: Tensor) -> Tensor:
+        """Outputs of as many candidates, in order, as the budget allows.
 
         Every distinct candidate is asked about once; repeats are answered from memory.
 
+        Args:
+            space: What is edited; the same moves in another space are another question.
+            rows: Normalised candidates [rows, width].
+
         Returns:
-            Probabilities [candidates, C], NaN where the budget did not reach.
+            Outputs [rows, C], NaN where the budget did not reach.
         """
-        keys, order = candidate_keys(toggles).sort(stable=True)
-        # The same edits of another graph, or with other attributes for new edges, are another question.
-        _, _, store = self._stores.setdefault(
-            (id(space), id(fill)), (space, fill, AnswerStore(self.num_classes))
-        )
+        keys, order = candidate_keys(rows).sort(stable=True)
+        known_space = self._stores.get(id(space))
+        if known_space is None:
+            known_space = self._stores[id(space)] = (space, AnswerStore(self.num_outputs))
+        store = known_space[1]
         known, found = store.find(keys)
         if bool(known.all()):
             return found[order.argsort()]
@@ -142,11 +156,11 @@ class MeteredOracle:
         # Equal keys stand together and a stable sort keeps their order, so the first of each leads.
         asked = torch.zeros_like(known)
         asked[order] = leads & ~known
-        rows = asked.nonzero().flatten()
-        rows = rows[: int(min(self.remaining, rows.numel()))]
-        done = self._ask_in_turn(space, toggles, rows, answers, fill)
+        indices = asked.nonzero().flatten()
+        indices = indices[: int(min(self.remaining, indices.numel()))]
+        done = self._ask_in_turn(space, rows, indices, answers)
         fresh = torch.zeros_like(known)
-        fresh[rows[:done]] = True
+        fresh[indices[:done]] = True
         fresh = fresh[order]
         store.add(keys[fresh], answers[order[fresh]])
         repeats = ~leads & ~known
@@ -155,50 +169,88 @@ class MeteredOracle:
             answers[order[repeats]] = answers[order[leader[repeats]]]
         return answers
 
-    def _ask_in_turn(
-        self,
-        space: PairSpace,
-        toggles: Tensor,
-        rows: Tensor,
-        answers: Tensor,
-        fill: EdgeFill | None,
-    ) -> int:
-        """Fill in the answers of rows, batch by batch until the deadline; how many were done."""
+    def _ask_in_turn(self, space: EditSpace, rows: Tensor, indices: Tensor, answers: Tensor) -> int:
+        """Fill in the answers of some rows, batch by batch until the deadline; how many were done."""
         most, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
-        while done < rows.numel() and self.out_of() != "timeout":
+        while done < indices.numel() and self.out_of() != "timeout":
             # With a deadline turns start small: nobody knows yet how slow the oracle is.
             turn = most if self.budget.seconds is None else min(most, self._turn)
-            part = rows[done : done + turn]
+            part = indices[done : done + turn]
             started = time.perf_counter()
-            answers[part] = self._ask(space, toggles[part], fill)
+            answers[part] = self._ask(space, rows[part])
             self.calls += part.numel()
             done += part.numel()
             if time.perf_counter() - started < 0.02:
                 self._turn = min(2 * self._turn, _TURN)
         return done
 
-    def _ask(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Tensor:
+    def _ask(self, space: EditSpace, rows: Tensor) -> Tensor:
         if self._answers_edits:
-            return cast(EditOracle, self.oracle).predict_edits(space, toggles, fill=fill)
-        block = ProposalBlock(toggles)
-        graphs = [
-            apply_edits(space, block.edit_set(r, space), fill=fill) for r in range(len(block))
-        ]
-        return checked_proba(self.oracle, graphs)
+            return cast(EditOracle, self.oracle).predict_edits(space, rows)
+        # Copies: an oracle that works in place must not change the input.
+        return checked_answers(self.oracle, [graph.clone() for graph in space.apply(rows)])
 
-    def exhausted(self) -> BudgetExhausted:
-        """The error for a budget that has run out."""
+    def exhausted(self) -> BudgetExhausted | SearchEnded:
+        """What to raise when the budget has run out."""
         reason = self.out_of() or "out_of_calls"
+        if self._ends_search:
+            self.ended = self.ended or SearchEnded(reason)
+            return self.ended
         return BudgetExhausted(
             f"expected the search to fit {self.budget}, got more candidates; raise the budget.",
             reason=reason,
         )
 
 
-def space_of(oracle: Oracle | MeteredOracle, graph: Data) -> PairSpace:
-    """The node pairs of a graph; those of the search where it is its graph, so that answers are shared."""
+class SearchEnded(BaseException):
+    """A search is over; only `CounterfactualExplainer` catches it.
+
+    No `Exception`, so that a method's own error handling does not swallow it by accident. Whoever does
+    gets it again from the next question.
+
+    Attributes:
+        reason: Why, as `Trace.stopped_by` says it.
+        because: What to tell people who got no answer.
+    """
+
+    def __init__(self, reason: str, because: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.because = because
+
+
+def space_of(oracle: Oracle | MeteredOracle, graph: Data) -> PairEdits:
+    """The moves of a graph; those of the search where it is its graph, so that answers are shared."""
     known = oracle.space if isinstance(oracle, MeteredOracle) else None
-    return known if known is not None and known.graph is graph else PairSpace.of(graph)
+    if isinstance(known, PairEdits) and known.input is graph:
+        return known
+    return PairEdits(PairSpace.of(graph))
+
+
+AnyOracle: TypeAlias = Oracle | ValueOracle
+"""Whatever can be asked: about classes, or about values."""
+
+
+def outputs_of(oracle: AnyOracle) -> int:
+    """Columns of an oracle's answers."""
+    if hasattr(oracle, "predict_values"):
+        return cast(ValueOracle, oracle).num_outputs
+    return oracle.num_classes
+
+
+def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
+    """What an oracle says of graphs, checked: probabilities or values [graphs, columns]."""
+    if not hasattr(oracle, "predict_values"):
+        return checked_proba(oracle, graphs)
+    oracle = cast(ValueOracle, oracle)
+    values = torch.as_tensor(oracle.predict_values(graphs)).detach().float().cpu()
+    wanted = [len(graphs), oracle.num_outputs]
+    if list(values.shape) != wanted or not bool(torch.isfinite(values).all()):
+        raise OracleError(
+            f"expected finite values of shape {wanted}, got others of shape {list(values.shape)}; correct "
+            "the oracle."
+        )
+    return values
 
 
 def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:

@@ -21,11 +21,20 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PAD, AnswerStore, PairSpace, assemble, base_adjacency, edge_attributes
+from edgeflip.core import (
+    PAD,
+    AnswerStore,
+    PairEdits,
+    PairSpace,
+    assemble,
+    base_adjacency,
+    edge_attributes,
+)
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError
 from edgeflip.oracle.budget import MeteredOracle, checked_proba
 from edgeflip.oracle.gcn import GCNClassifier
-from edgeflip.oracle.model import EditOracle, ModelOracle, Oracle
+from edgeflip.oracle.model import ModelOracle
+from edgeflip.oracle.protocols import EditOracle, Oracle
 
 Masking: TypeAlias = Literal["split", "zero"]
 
@@ -145,7 +154,7 @@ class MaskedOracle:
             return self._shared.proba(masks)
         if self.masking == "split" and hasattr(self._inner, "predict_edits"):
             toggles = removals(self.space, masks)
-            return cast(EditOracle, self._inner).predict_edits(self.space, toggles)
+            return cast(EditOracle, self._inner).predict_edits(PairEdits(self.space), toggles)
         if isinstance(self._inner, ModelOracle) and self._inner.takes_batches:
             return _zeroed_batch(self._inner, self.space, masks)
         graphs = [masked_graph(self.space, mask, masking=self.masking) for mask in masks]
@@ -190,7 +199,7 @@ def is_plain_gcn(oracle: Oracle, graph: Data) -> bool:
 
 
 def removals(space: PairSpace, masks: Tensor) -> Tensor:
-    """The edges that go with masked nodes, as candidates [masks, m]; see `ProposalBlock`."""
+    """The edges that go with masked nodes, as candidates [masks, m]."""
     u, v = space.ends(space.edge_ids)
     stays = masks[:, u] & masks[:, v]
     toggles = torch.where(stays, PAD, space.edge_ids)

@@ -7,27 +7,18 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from edgeflip.core import (
-    EdgeFill,
-    PairSpace,
-    ProposalBlock,
-    apply_edits,
-    assemble,
-    base_adjacency,
-    edge_attributes,
-    edited_cells,
-)
+from edgeflip.core import EditSpace, PairEdits, PairSpace, base_adjacency, edge_attributes
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
 from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, bind_call
 
 Returns: TypeAlias = Literal["logits", "probabilities"]
-Path: TypeAlias = Literal["auto", "sparse", "dense"]
+Batching: TypeAlias = Literal["auto", "sparse", "dense"]
 
 DENSE_NODE_LIMIT = 128
 """Up to this many nodes the dense path is the faster one (see `benchmarks/engine.py --paths`)."""
@@ -37,42 +28,6 @@ _DENSE_BATCH, _SPARSE_BATCH = 1024, 256
 
 # Candidates beyond which matrices are made for no more of them than are there.
 _FEW = 64
-
-
-@runtime_checkable
-class Oracle(Protocol):
-    """All that most methods may know of a model."""
-
-    @property
-    def num_classes(self) -> int:
-        """Number of classes C."""
-        ...
-
-    def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
-        """Class probabilities [len(graphs), C]."""
-        ...
-
-
-@runtime_checkable
-class EditOracle(Oracle, Protocol):
-    """An oracle that answers whole blocks of edits, sharing the work that edits do not change."""
-
-    def predict_edits(
-        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
-    ) -> Tensor:
-        """Class probabilities of the edited graphs [candidates, C]."""
-        ...
-
-
-@runtime_checkable
-class DifferentiableOracle(Oracle, Protocol):
-    """An oracle that can be asked about soft graphs, for methods that learn through the model."""
-
-    def soft_logits(
-        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, batch: Tensor
-    ) -> Tensor:
-        """Logits of graphs with weighted edges, differentiable in the weights [graphs, C]."""
-        ...
 
 
 class ModelOracle:
@@ -113,7 +68,7 @@ class ModelOracle:
         batch_size: int | None = None,
         memory: int = 512 * 2**20,
         device: torch.device | str | None = None,
-        path: Path = "auto",
+        path: Batching = "auto",
         class_names: Sequence[str] | None = None,
     ) -> None:
         _check_choice("returns", returns, ("logits", "probabilities"))
@@ -182,21 +137,18 @@ class ModelOracle:
         """Predicted classes of graphs [len(graphs)]."""
         return self.predict_proba(graphs).argmax(dim=1)
 
-    def predict_edits(
-        self, space: PairSpace, toggles: Tensor, *, fill: EdgeFill | None = None
-    ) -> Tensor:
-        """Class probabilities of the edited graphs of a block [candidates, C].
+    def predict_edits(self, space: EditSpace, rows: Tensor) -> Tensor:
+        """Class probabilities of the edited graphs of a block [rows, C].
 
         Args:
-            space: The graph that is edited.
-            toggles: Normalised candidates, see `ProposalBlock` [candidates, width].
-            fill: The attributes of added edges, see `EditSet.apply`.
+            space: What is edited.
+            rows: Normalised candidates [rows, width].
         """
         answers = []
         with self.frozen(), torch.no_grad():
-            step = self._chunk(space.graph)
-            for part in toggles.split(step) if len(toggles) else ():
-                answers.append(self._proba(self._edited_outputs(space, part, fill), len(part)))
+            step = self._chunk(space.input)
+            for part in rows.split(step) if len(rows) else ():
+                answers.append(self._proba(self._edited_outputs(space, part), len(part)))
         return torch.cat(answers) if answers else torch.empty(0, self._num_classes or 0)
 
     def soft_logits(
@@ -278,14 +230,14 @@ class ModelOracle:
         self._call = bind_call(self.model, self.call)
         self._prepare_runtime()
 
-    def uses_dense_path(self, space: PairSpace) -> bool:
-        """Whether blocks of edits of this graph go through the dense path."""
-        x = space.graph.x
+    def uses_dense_path(self, graph: Data) -> bool:
+        """Whether blocks of edge edits of this graph go through the dense path."""
+        nodes = int(graph.num_nodes or 0)
         fits = (
             self._is_dense_model
-            and isinstance(x, Tensor)
-            and not edge_attributes(space.graph)
-            and space.num_nodes <= (DENSE_NODE_LIMIT if self.path == "auto" else space.num_nodes)
+            and isinstance(graph.x, Tensor)
+            and not edge_attributes(graph)
+            and nodes <= (DENSE_NODE_LIMIT if self.path == "auto" else nodes)
         )
         if self.path == "dense" and not fits:
             raise NotApplicableError(
@@ -300,49 +252,45 @@ class ModelOracle:
         layers = getattr(getattr(self.model, "config", None), "layers", (1000,))
         return self._is_dense_model and max(layers) <= 64
 
-    def _edited_outputs(self, space: PairSpace, toggles: Tensor, fill: EdgeFill | None) -> Any:
-        if self.uses_dense_path(space):
-            return self._dense_outputs(space, toggles)
+    def _edited_outputs(self, space: EditSpace, rows: Tensor) -> Any:
+        if isinstance(space, PairEdits) and self.uses_dense_path(space.input):
+            return self._dense_outputs(space, rows)
         if self._call.batched:
-            batch = assemble(space, toggles, fill=fill, device=self.device)
+            batch = space.batch(rows, self.device)
             return self._guarded(lambda: self._call.on_batch(batch))
-        block = ProposalBlock(toggles)
-        rows = range(len(block))
-        return self._outputs(
-            [apply_edits(space, block.edit_set(r, space), fill=fill) for r in rows]
-        )
+        return self._outputs(space.apply(rows))
 
-    def _dense_outputs(self, space: PairSpace, toggles: Tensor) -> Any:
+    def _dense_outputs(self, space: PairEdits, rows: Tensor) -> Any:
         """Logits by the dense path, in matrices that stay from call to call.
 
         The matrices of a batch are the largest thing there is. They are laid out once per graph, and
         the few cells that differ are set before and set back after each call.
         """
-        projected, room = self._prepare(space, len(toggles))
+        projected, room = self._prepare(space.pairs, len(rows))
         model: Any = self.model
-        places, values = edited_cells(space, toggles)
-        places, values = places.to(self.device), values.to(room)
+        indices, values = space.cells(rows)
+        indices, values = indices.to(self.device), values.to(room)
         cells = room.view(-1)
-        cells[places] = values
+        cells[indices] = values
         try:
-            return self._guarded(lambda: model.dense_logits(projected, room[: len(toggles)]))
+            return self._guarded(lambda: model.dense_logits(projected, room[: len(rows)]))
         finally:
-            cells[places] = 1.0 - values
+            cells[indices] = 1.0 - values
 
-    def _prepare(self, space: PairSpace, count: int) -> tuple[Tensor, Tensor]:
+    def _prepare(self, pairs: PairSpace, count: int) -> tuple[Tensor, Tensor]:
         """What edits do not change, once per graph and thread, and matrices for so many candidates."""
         prepared = getattr(self._local, "prepared", None)
-        if prepared is None or prepared[0] is not space:
+        if prepared is None or prepared[0] is not pairs:
             model: Any = self.model
-            x = space.graph.x
+            x = pairs.graph.x
             projected = self._guarded(lambda: model.project(x.to(self.device)))
-            prepared = (space, projected, base_adjacency(space).to(projected)[None])
+            prepared = (pairs, projected, base_adjacency(pairs).to(projected)[None])
         _, projected, room = prepared
         if len(room) < count:
             # Where a few are needed, soon a few more will be; making many takes longer than asking.
             most = count if count > _FEW else 4 * count
-            room = room[:1].repeat(min(most, self._chunk(space.graph)), 1, 1)
-        self._local.prepared = (space, projected, room)
+            room = room[:1].repeat(min(most, self._chunk(pairs.graph)), 1, 1)
+        self._local.prepared = (pairs, projected, room)
         return projected, room
 
     def _outputs(self, graphs: list[Data]) -> Any:

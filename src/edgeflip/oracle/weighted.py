@@ -21,9 +21,10 @@ from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace, base_adjacency
 from edgeflip.errors import NotApplicableError, OracleError
-from edgeflip.oracle.budget import MeteredOracle
+from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.masking import is_plain_gcn
-from edgeflip.oracle.model import DENSE_NODE_LIMIT, DifferentiableOracle, ModelOracle, Oracle
+from edgeflip.oracle.model import DENSE_NODE_LIMIT, ModelOracle
+from edgeflip.oracle.protocols import DifferentiableOracle
 
 # Cells of all adjacency matrices in one stack: 100 graphs of 128 nodes.
 _STACK_CELLS = 1_600_000
@@ -58,7 +59,7 @@ class SoftGraphs:
     """
 
     def __init__(
-        self, oracle: Oracle, spaces: Sequence[PairSpace], pairs: Sequence[Tensor]
+        self, oracle: AnyOracle, spaces: Sequence[PairSpace], pairs: Sequence[Tensor]
     ) -> None:
         inner = oracle.oracle if isinstance(oracle, MeteredOracle) else oracle
         if not hasattr(inner, "soft_logits"):
@@ -73,7 +74,7 @@ class SoftGraphs:
         ).float()
         self.passes = 0
         self._counts: list[int] = counts.tolist()
-        self._way: _Way = (
+        self._backend: _Backend = (
             _Stacked(cast(ModelOracle, inner), spaces, pairs)
             if _fits_stack(inner, spaces)
             else _Blocks(inner, spaces, pairs)
@@ -95,7 +96,7 @@ class SoftGraphs:
         """
         versions = weights.reshape(-1, weights.size(-1))
         self.passes += len(versions)
-        logits = self._way.logits(versions)
+        logits = self._backend.logits(versions)
         return logits.reshape(*weights.shape[:-1], len(self), -1)
 
     def agree(self, proba: Tensor) -> Tensor:
@@ -146,7 +147,7 @@ def batches(spaces: Sequence[PairSpace]) -> list[list[int]]:
     return groups
 
 
-class _Way(Protocol):
+class _Backend(Protocol):
     """A way to ask about weighted graphs."""
 
     def logits(self, versions: Tensor) -> Tensor:
@@ -195,7 +196,7 @@ class _Stacked:
         self._sizes = None if bool((sizes == nodes).all()) else sizes.to(device)
 
     def logits(self, versions: Tensor) -> Tensor:
-        """See `_Way`."""
+        """See `_Backend`."""
         count = len(versions)
         weights = versions.to(self._cells).repeat_interleave(2, dim=1)
         cells = self._cells.expand(count, -1).index_copy(1, self._places, weights)
@@ -211,7 +212,7 @@ class _Blocks:
     """Any model that takes edge weights, on one block-diagonal graph."""
 
     def __init__(
-        self, oracle: Oracle, spaces: Sequence[PairSpace], pairs: Sequence[Tensor]
+        self, oracle: AnyOracle, spaces: Sequence[PairSpace], pairs: Sequence[Tensor]
     ) -> None:
         self._oracle = cast(DifferentiableOracle, oracle)
         features, edges, bases, owners = [], [], [], []
@@ -236,7 +237,7 @@ class _Blocks:
         self._place = place.clamp(min=0)
 
     def logits(self, versions: Tensor) -> Tensor:
-        """See `_Way`."""
+        """See `_Backend`."""
         count = len(versions)
         shift = torch.arange(count)
         own = torch.where(self._weighted, versions[:, self._place], 1.0) * self._base

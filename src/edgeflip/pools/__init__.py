@@ -1,19 +1,19 @@
 """Which edits are worth trying: sizes and draws."""
 
+from edgeflip.pools.paper_space import (
+    PaperSpace,
+)
+from edgeflip.pools.reconstruct import (
+    likely_additions,
+)
 from edgeflip.pools.sampling import (
-    Pools,
-    Shape,
     SizeConfig,
-    draw_blocks,
     removal_sets,
-    shapes_of,
 )
 
 __all__ = [
-    "Pools",
-    "Shape",
+    "PaperSpace",
     "SizeConfig",
-    "draw_blocks",
+    "likely_additions",
     "removal_sets",
-    "shapes_of",
 ]

@@ -3,73 +3,67 @@
 from edgeflip.search.certificate import (
     verify_certificate,
 )
-from edgeflip.search.minimal import (
-    Reductions,
-    without_supersets,
+from edgeflip.search.finish import (
+    Finish,
+    certify,
+    reduce_flips,
+)
+from edgeflip.search.problem import (
+    Problem,
 )
 from edgeflip.search.ranking import (
-    SCORE_DECIMALS,
+    Flips,
     Mix,
     Ranking,
     SizeWeightedFidelity,
     SmallestFirst,
-    highest_score,
     make_ranking,
     needs_of,
     ranking_name,
-    rate,
 )
 from edgeflip.search.result import (
     Certificate,
     Counterfactual,
     CounterfactualSet,
-    FactualSubgraph,
     Provenance,
     Stage,
-    StopReason,
+    Step,
     Trace,
 )
 from edgeflip.search.selection import (
-    Choice,
+    Selection,
 )
 from edgeflip.search.session import (
+    Ended,
     Outcome,
-    Problem,
-    Proposal,
     Search,
-    StageClock,
-    check_proposals,
-    frozen,
+    Watch,
 )
 
 __all__ = [
-    "SCORE_DECIMALS",
     "Certificate",
-    "Choice",
     "Counterfactual",
     "CounterfactualSet",
-    "FactualSubgraph",
+    "Ended",
+    "Finish",
+    "Flips",
     "Mix",
     "Outcome",
     "Problem",
-    "Proposal",
     "Provenance",
     "Ranking",
-    "Reductions",
     "Search",
+    "Selection",
     "SizeWeightedFidelity",
     "SmallestFirst",
     "Stage",
-    "StageClock",
-    "StopReason",
+    "Step",
     "Trace",
-    "check_proposals",
-    "frozen",
-    "highest_score",
+    "Watch",
+    "certify",
     "make_ranking",
     "needs_of",
     "ranking_name",
-    "rate",
+    "reduce_flips",
     "verify_certificate",
-    "without_supersets",
 ]

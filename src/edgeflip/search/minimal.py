@@ -1,4 +1,4 @@
-"""Edit sets inside others: which candidates have needless edits, and what they are without them."""
+"""Sets inside others: which candidates have needless moves, and what they are without them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from torch import Tensor
 
 from edgeflip.core import PAD, candidate_keys, widened
 
-# Of more edits than this not all subsets are asked about: 10 edits have a thousand of them.
-_SUBSET_EDITS = 10
+# Of more moves than this not all subsets are asked about: 10 moves have a thousand of them.
+_SUBSET_MOVES = 10
 
-# Flips that are looked through for needless edits at once.
+# Flips that are looked through for needless moves at once.
 _EXAMINED = 2000
 
 
 class Reductions:
-    """Smaller versions of candidates, which tell whether all their edits are needed; of each one once."""
+    """Smaller versions of candidates, which tell whether all their moves are needed; of each one once."""
 
     def __init__(self) -> None:
         self._known: set[int] = set()
@@ -33,65 +33,65 @@ class Reductions:
 
 
 def _smaller_versions(rows: Tensor) -> Tensor:
-    """All non-empty proper subsets of the edits of candidates, padded [subsets, width].
+    """All non-empty proper subsets of candidates, padded [subsets, width].
 
-    Of many edits only those with one edit fewer: what flips among them is reduced in its turn. Those of
+    Of many moves only those with one fewer: what flips among them is reduced in its turn. Those of
     the first candidate come first.
     """
     rows = rows.sort(dim=1, descending=True).values
     sizes = (rows != PAD).sum(dim=1)
     parts, owners = [], []
     for size in sizes.unique().tolist():
-        if size > _SUBSET_EDITS:
+        if size > _SUBSET_MOVES:
             chosen = ~torch.eye(size, dtype=torch.bool)
         else:
             masks = torch.arange(1, 2**size - 1)
             chosen = (masks[:, None] >> torch.arange(size)) & 1 > 0
-        places = (sizes == size).nonzero().flatten()
-        smaller = torch.where(chosen, rows[places, None, :size], PAD)
+        indices = (sizes == size).nonzero().flatten()
+        smaller = torch.where(chosen, rows[indices, None, :size], PAD)
         parts.append(widened(smaller.flatten(end_dim=1), rows.size(1)))
-        owners.append(places.repeat_interleave(len(chosen)))
+        owners.append(indices.repeat_interleave(len(chosen)))
     return torch.cat(parts)[torch.cat(owners).argsort(stable=True)]
 
 
-def without_supersets(order: Tensor, toggles: Tensor, *, most: int) -> Tensor:
+def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
     """The first entries of an order, without those that contain another flip.
 
     Args:
-        order: Places of flips, best first.
-        toggles: All flips [flips, width].
-        most: At most this many.
+        order: Indices of flips, best first.
+        rows: All flips [flips, width].
+        limit: At most this many.
     """
-    sizes = (toggles != PAD).sum(dim=1)
+    sizes = (rows != PAD).sum(dim=1)
     if not len(sizes) or bool(sizes.min() == sizes.max()):
-        return order[:most]
-    known = candidate_keys(toggles).sort().values
+        return order[:limit]
+    known = candidate_keys(rows).sort().values
     kept: list[Tensor] = []
     for part in order.split(_EXAMINED):
-        kept.append(part[~_are_wordy(toggles[part], known)])
-        if sum(map(len, kept)) >= most:
+        kept.append(part[~_have_redundant_moves(rows[part], known)])
+        if sum(map(len, kept)) >= limit:
             break
-    return torch.cat(kept)[:most] if kept else order
+    return torch.cat(kept)[:limit] if kept else order
 
 
-def _are_wordy(toggles: Tensor, known: Tensor) -> Tensor:
+def _have_redundant_moves(rows: Tensor, known: Tensor) -> Tensor:
     """Which flips contain another; keys of all of them are known, in order [flips]."""
-    rows = toggles.sort(dim=1, descending=True).values
+    rows = rows.sort(dim=1, descending=True).values
     sizes = (rows != PAD).sum(dim=1)
-    wordy = torch.zeros(len(rows), dtype=torch.bool)
+    redundant = torch.zeros(len(rows), dtype=torch.bool)
     for size in sizes.unique().tolist():
         if size >= 2:
-            places = (sizes == size).nonzero().flatten()
-            keys = _subset_keys(rows[places, :size])
+            indices = (sizes == size).nonzero().flatten()
+            keys = _subset_keys(rows[indices, :size])
             found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
-            wordy[places] = found.any(dim=1)
-    return wordy
+            redundant[indices] = found.any(dim=1)
+    return redundant
 
 
 def _subset_keys(rows: Tensor) -> Tensor:
     """Keys of the smaller versions of candidates of one size, see `_smaller_versions` [rows, …]."""
     single = candidate_keys(rows.reshape(-1, 1)).view_as(rows)
-    if rows.size(1) > _SUBSET_EDITS:
+    if rows.size(1) > _SUBSET_MOVES:
         # Keys are combined by exclusive or, so what is combined twice is taken out.
         return candidate_keys(rows)[:, None] ^ single
     keys = torch.zeros(len(rows), 1, dtype=torch.long)

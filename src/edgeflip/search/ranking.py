@@ -22,7 +22,7 @@ class RankingPolicy(Protocol):
     """Anything that scores counterfactuals; higher is better."""
 
     def __call__(self, fidelity: Tensor, size: Tensor) -> Tensor:
-        """Scores from the drop of the label's probability and the number of edits [counterfactuals]."""
+        """Scores from how far the prediction fell and what the moves cost [counterfactuals]."""
         ...
 
 
@@ -31,33 +31,22 @@ class Flips:
     """What a ranking may look at: one row per counterfactual.
 
     Attributes:
-        fidelity: How far the label's probability fell [counterfactuals].
-        size: Number of edits [counterfactuals].
-        proba: Class probabilities after the edits [counterfactuals, C].
-        likelihood: How likely the edits are, on average: p of an addition, 1 − p of a removal
-            [counterfactuals]; None for methods that do not know.
-        robustness: Share of noisy copies of the graph on which the class changes as asked
-            [counterfactuals]; None as long as nobody has looked.
-
-    Example:
-        >>> flips = Flips(torch.tensor([0.5]), torch.tensor([1]), torch.tensor([[0.25, 0.75]]))
-        >>> flips.margin.tolist()
-        [0.5]
+        fidelity: How far the prediction fell, 0 to 1 [counterfactuals].
+        size: What the moves cost together; where each costs 1, their number [counterfactuals].
+        outputs: What the oracle says after them [counterfactuals, columns].
+        margin: How clearly the goal is reached, 0 to 1 [counterfactuals].
+        likelihood: How likely the moves are, on average [counterfactuals]; None for methods that do
+            not know.
+        robustness: Share of noisy copies of the input on which the goal is reached [counterfactuals];
+            None as long as nobody has looked.
     """
 
     fidelity: Tensor
     size: Tensor
-    proba: Tensor
+    outputs: Tensor
+    margin: Tensor
     likelihood: Tensor | None = None
     robustness: Tensor | None = None
-
-    @property
-    def margin(self) -> Tensor:
-        """Probability of the new class minus the largest other one [counterfactuals]."""
-        if self.proba.size(1) < 2:
-            return torch.zeros(len(self.proba))
-        top = self.proba.topk(2, dim=1).values
-        return top[:, 0] - top[:, 1]
 
 
 class FlipRanking(Protocol):
@@ -77,11 +66,11 @@ Ranking: TypeAlias = RankingPolicy | FlipRanking
 
 @dataclass(frozen=True)
 class SizeWeightedFidelity:
-    """The paper's score: fidelity × cos²(γ(x − 1)), 0 for more than X edits.
+    """The paper's score: fidelity × cos²(γ(x − 1)), 0 for a size above X.
 
     Attributes:
-        gamma: γ, how fast the weight falls with the number of edits x.
-        max_size: X, the largest number of edits with a weight above 0.
+        gamma: γ, how fast the weight falls with the size x.
+        max_size: X, the largest size with a weight above 0.
 
     Example:
         >>> score = SizeWeightedFidelity()
@@ -100,12 +89,12 @@ class SizeWeightedFidelity:
             )
         if self.gamma * (self.max_size - 1) > math.pi / 2:
             raise ConfigError(
-                f"expected gamma * (max_size - 1) of at most pi/2, beyond which larger edit sets would "
+                f"expected gamma * (max_size - 1) of at most pi/2, beyond which larger sets would "
                 f"score higher again, got {self.gamma * (self.max_size - 1):.3f}; lower one of them."
             )
 
     def weight(self, size: Tensor) -> Tensor:
-        """W(x), the weight of x edits."""
+        """W(x), the weight of size x."""
         inside = (size >= 1) & (size <= self.max_size)
         return torch.where(inside, torch.cos(self.gamma * (size - 1)) ** 2, 0.0)
 
@@ -116,7 +105,7 @@ class SizeWeightedFidelity:
 
 @dataclass(frozen=True)
 class SmallestFirst:
-    """Fewest edits first, and of equally many the highest fidelity: 1 / (size + (1 − fidelity) / 2).
+    """Smallest first, and of equally small ones the highest fidelity: 1 / (size + (1 − fidelity) / 2).
 
     For methods whose authors take the nearest of the counterfactuals they find.
 
@@ -133,13 +122,12 @@ class SmallestFirst:
 
 @dataclass(frozen=True)
 class Confident:
-    """The surest first: the probability of the new class minus the largest other one.
+    """The surest first, by how clearly each reaches the goal.
 
     Example:
-        >>> proba = torch.tensor([[0.25, 0.75], [0.0, 1.0]])
-        >>> flips = Flips(torch.tensor([0.5, 0.75]), torch.tensor([1, 2]), proba)
-        >>> Confident().rate(flips).tolist()
-        [0.5, 1.0]
+        >>> one, two = torch.ones(1), torch.tensor([[0.25, 0.75]])
+        >>> Confident().rate(Flips(one, one, two, margin=torch.tensor([0.5]))).tolist()
+        [0.5]
     """
 
     def rate(self, flips: Flips) -> Tensor:
@@ -149,15 +137,11 @@ class Confident:
 
 @dataclass(frozen=True)
 class Plausible:
-    """The likeliest edits first, as a link predictor sees them; for `dr-cfgnn`.
-
-    The score is the mean over the edits of p for an addition and 1 − p for a removal.
+    """The likeliest moves first, on average; for methods with a link predictor.
 
     Example:
-        >>> proba = torch.tensor([[0.25, 0.75]])
-        >>> likelihood = torch.tensor([0.5])
-        >>> flips = Flips(torch.tensor([0.5]), torch.tensor([1]), proba, likelihood)
-        >>> Plausible().rate(flips).tolist()
+        >>> one, two = torch.ones(1), torch.tensor([[0.25, 0.75]])
+        >>> Plausible().rate(Flips(one, one, two, one, likelihood=torch.tensor([0.5]))).tolist()
         [0.5]
     """
 
@@ -171,25 +155,22 @@ class Plausible:
         """
         if flips.likelihood is None:
             raise ConfigError(
-                "expected likelihoods of edits for the ranking 'plausible', got none; "
-                "use the method 'dr-cfgnn' or another ranking."
+                "expected likelihoods of moves for the ranking 'plausible', got none; use the method "
+                "'edgeflip' or 'dr-cfgnn', fitted on some graphs, or another ranking."
             )
         return flips.likelihood
 
 
 @dataclass(frozen=True)
 class Robust:
-    """Those first that change the class on the most noisy copies of the graph.
+    """Those first that reach the goal on the most noisy copies of the input.
 
     Of very many counterfactuals only the best are tried on noisy copies; which these are, the margin
     says.
 
     Example:
-        >>> proba = torch.tensor([[0.25, 0.75]])
-        >>> flips = Flips(
-        ...     torch.tensor([0.5]), torch.tensor([1]), proba, robustness=torch.tensor([0.875])
-        ... )
-        >>> Robust().rate(flips).tolist()
+        >>> one, two = torch.ones(1), torch.tensor([[0.25, 0.75]])
+        >>> Robust().rate(Flips(one, one, two, one, robustness=torch.tensor([0.875]))).tolist()
         [0.875]
     """
 
@@ -218,8 +199,8 @@ class Mix:
         weights: A weight above 0 for every ranking, by name.
 
     Example:
-        >>> proba = torch.tensor([[0.25, 0.75]])
-        >>> flips = Flips(torch.tensor([0.5]), torch.tensor([1]), proba, torch.tensor([0.2]))
+        >>> one, two = torch.ones(1), torch.tensor([[0.25, 0.75]])
+        >>> flips = Flips(one / 2, one, two, one, likelihood=torch.tensor([0.2]))
         >>> Mix({"paper": 1.0, "plausible": 0.5}).rate(flips).round(decimals=2).tolist()
         [0.4000000059604645]
     """
@@ -316,9 +297,10 @@ def rate(ranking: Ranking, flips: Flips) -> Tensor:
     """Scores of counterfactuals by any kind of ranking [counterfactuals].
 
     Example:
-        >>> flips = Flips(torch.tensor([0.5]), torch.tensor([1]), torch.tensor([[0.25, 0.75]]))
+        >>> one, two = torch.ones(1), torch.tensor([[0.25, 0.75]])
+        >>> flips = Flips(one / 2, one, two, margin=one / 4)
         >>> rate(SizeWeightedFidelity(), flips).tolist(), rate(Confident(), flips).tolist()
-        ([0.5], [0.5])
+        ([0.5], [0.25])
     """
     if hasattr(ranking, "rate"):
         return ranking.rate(flips)
@@ -341,17 +323,18 @@ def highest_score(ranking: Ranking, fidelity: Tensor, sizes: Tensor) -> float:
     return float(ranking(fidelity, sizes).max())
 
 
-def best_first(scores: Tensor, toggles: Tensor) -> Tensor:
-    """Places of counterfactuals from best to worst: by score, then size, then edges.
+def best_first(scores: Tensor, rows: Tensor, costs: Tensor) -> Tensor:
+    """Indices of counterfactuals from best to worst: by score, then cost, then moves.
 
     Args:
         scores: One score per counterfactual [counterfactuals].
-        toggles: Their pair ids [counterfactuals, width].
+        rows: Their moves [counterfactuals, width].
+        costs: What they cost [counterfactuals].
     """
     last = np.iinfo(np.int64).max
-    ids = toggles.numpy()
+    ids = rows.numpy()
     ids = np.sort(np.where(ids == PAD, last, ids), axis=1)
-    sizes = (ids != last).sum(axis=1)
+    sizes = costs.numpy()
     rounded = -np.round(scores.double().numpy(), SCORE_DECIMALS)
     columns = [ids[:, column] for column in reversed(range(ids.shape[1]))]
     return torch.from_numpy(np.lexsort([*columns, sizes, rounded]))

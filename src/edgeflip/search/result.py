@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import EdgeFill, EditSet, PairSpace, fingerprint
+from edgeflip.core import Edits, EditSpace, FactualSubgraph, space_from_dict
 from edgeflip.errors import ArtifactError, EdgeflipError
+from edgeflip.oracle import Goal, goal_from_dict
 from edgeflip.support import checksum, read_json, write_json
 
 StopReason: TypeAlias = Literal[
@@ -23,36 +22,37 @@ StopReason: TypeAlias = Literal[
     "exhausted",
     "timeout",
     "out_of_calls",
+    "cancelled",
     "interrupted",
     "not_applicable",
 ]
 Status: TypeAlias = Literal[
-    "found", "exhausted", "timeout", "out_of_calls", "interrupted", "not_applicable"
+    "found", "exhausted", "timeout", "out_of_calls", "cancelled", "interrupted", "not_applicable"
 ]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the JSON form of an answer."""
 
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Edits that change the oracle's prediction, re-checked on the really edited graph.
+    """Edits that reach the goal, re-checked on the really edited input.
 
     Attributes:
-        edits: The edges that come and go.
-        proba: The oracle's class probabilities after the edits.
-        fidelity: How far the probability of the original class fell.
+        edits: What comes and goes.
+        output: What the oracle says after the edits, such as probabilities.
+        fidelity: How far the prediction fell, 0 to 1.
         score: The ranking policy's score; higher is better.
         found_at: Which proposal it was, counted from 0.
         ring: How far from its first candidates the search was when it found it, for methods that
-            widen theirs; 0 is the paper's space. None for other methods, and for what was found after
-            the search, while needless edits were undone or smaller edit sets were tried.
-        robustness: On what share of noisy copies of the graph the class still changed as asked; None
-            when none were tried.
+            widen theirs. None for other methods, and for what was found after the search, while
+            needless edits were undone or smaller sets were tried.
+        robustness: On what share of noisy copies of the input the goal was still reached; None when
+            none were tried.
     """
 
-    edits: EditSet
-    proba: tuple[float, ...]
+    edits: Any
+    output: tuple[float, ...]
     fidelity: float
     score: float
     found_at: int
@@ -60,9 +60,14 @@ class Counterfactual:
     robustness: float | None = None
 
     @property
+    def proba(self) -> tuple[float, ...]:
+        """The output, where it is probabilities."""
+        return self.output
+
+    @property
     def label(self) -> int:
-        """The class predicted after the edits."""
-        return max(range(len(self.proba)), key=self.proba.__getitem__)
+        """The column that is largest after the edits."""
+        return _largest(self.output)
 
     @property
     def size(self) -> int:
@@ -70,35 +75,27 @@ class Counterfactual:
         return len(self.edits)
 
     @property
+    def cost(self) -> int:
+        """What the edits cost together; where each costs 1, their number."""
+        edits: Edits = self.edits
+        return edits.cost
+
+    @property
     def margin(self) -> float:
-        """Probability of the new class minus the largest other one."""
-        others = [p for label, p in enumerate(self.proba) if label != self.label]
-        return self.proba[self.label] - max(others, default=0.0)
-
-
-@dataclass(frozen=True)
-class FactualSubgraph:
-    """The part of a graph that carries its prediction.
-
-    Attributes:
-        nodes: Its nodes.
-        edges: Its edges.
-        score: What the factual explainer gave it.
-    """
-
-    nodes: tuple[int, ...]
-    edges: tuple[tuple[int, int], ...]
-    score: float
+        """The largest probability after the edits minus the next."""
+        others = [p for label, p in enumerate(self.output) if label != self.label]
+        return self.output[self.label] - max(others, default=0.0)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof that nothing smaller changes the prediction: all of it was tried.
+    """A proof that nothing smaller reaches the goal: all of it was tried.
 
     Attributes:
-        below: No counterfactual with fewer edits than this exists within the constraints.
-        tried: How many edit sets of one edit, of two and so on the constraints allow, all of which
-            were tried; `below - 1` numbers. Rules in Python were asked about those that flip.
+        below: No counterfactual that costs less than this exists within the constraints. Where every
+            edit costs 1, the cost is the number of edits.
+        tried: How many sets of cost 1, of cost 2 and so on the constraints allow, all of which were
+            tried; `below - 1` numbers. Rules in Python were asked about those that reach the goal.
 
     Example:
         >>> print(Certificate(below=2, tried=(300,)))
@@ -124,7 +121,7 @@ class Stage:
 
     Attributes:
         seconds: Wall-clock seconds.
-        oracle_calls: Graphs the oracle was asked about.
+        oracle_calls: Inputs the oracle was asked about.
         cpu_seconds: CPU seconds of the process, all its threads together: those of the whole search
             shared out by wall-clock seconds.
     """
@@ -151,6 +148,23 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Step:
+    """Where a search stood at one moment.
+
+    Attributes:
+        calls: Model passes so far.
+        margin: The best margin so far; above 0 once the goal is reached.
+        smallest: What the smallest flip so far costs, None before the first.
+        ring: The ring of the search, for methods that widen theirs.
+    """
+
+    calls: int
+    margin: float
+    smallest: int | None = None
+    ring: int | None = None
+
+
+@dataclass(frozen=True)
 class Trace:
     """How a search went.
 
@@ -160,9 +174,10 @@ class Trace:
         stages: Seconds and oracle calls per stage, in order of first use.
         proposals: Candidates the method proposed.
         rejected: Of these, how many the constraints refused.
-        flips: How many distinct candidates changed the prediction as asked.
+        flips: How many distinct candidates reached the goal.
         message: A sentence for people, such as why a method is not applicable.
-        notes: The method's own figures, such as how many edges were left out as noise.
+        notes: The method's own figures, such as how many candidates it left out as noise.
+        steps: How near the search came, a step wherever that changed.
     """
 
     status: Status
@@ -173,6 +188,7 @@ class Trace:
     flips: int = 0
     message: str = ""
     notes: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -181,13 +197,13 @@ class Trace:
 
     @property
     def oracle_calls(self) -> int:
-        """Graphs the oracle was asked about in all stages."""
+        """Inputs the oracle was asked about in all stages."""
         return sum(stage.oracle_calls for stage in self.stages.values())
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What made an answer: enough to make it again.
+    """What made an answer: enough, with its space and goal, to make it again.
 
     Attributes:
         method: Name of the explainer.
@@ -195,10 +211,9 @@ class Provenance:
         seed: The seed of the call.
         batch_size: Graphs per model call; it can move the last digits of a probability.
         oracle: Fingerprint of the oracle's weights.
-        constraints: The constraints of the call.
         budget: The budget of the call.
         versions: Versions of edgeflip, torch and torch_geometric.
-        choice: How the answers were chosen among the flips: ranking, number, diversity, noise.
+        selection: How the answers were chosen among the flips: ranking, number, diversity, noise.
     """
 
     method: str
@@ -206,45 +221,65 @@ class Provenance:
     seed: int
     batch_size: int | None
     oracle: str
-    constraints: Mapping[str, Any]
     budget: Mapping[str, Any]
     versions: Mapping[str, str]
-    choice: Mapping[str, Any] = field(default_factory=dict)
+    selection: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class CounterfactualSet:
-    """Everything an explainer found for one graph.
+    """Everything an explainer found for one input.
 
     Attributes:
-        graph: The input graph.
-        proba: The oracle's class probabilities on it.
-        target: The wanted class, None for any other.
+        space: What may be edited, with the input and the constraints.
+        goal: When an output counts.
+        output: What the oracle says of the input, such as probabilities.
         counterfactuals: Best first; empty when none was found.
         trace: How the search went.
         provenance: What made the answer.
-        factual: The factual subgraph, when the method used one.
-        class_names: Names of the classes, when known.
-        fill: The attributes of added edges, as given to `explain`.
-        certificate: Up to which size it is proven that there is no counterfactual, when that was
+        factual: The part that carries the prediction, when the method used one.
+        certificate: Up to which cost it is proven that there is no counterfactual, when that was
             tried; check it again with `verify_certificate`.
     """
 
-    graph: Data
-    proba: tuple[float, ...]
-    target: int | None
+    space: EditSpace
+    goal: Goal
+    output: tuple[float, ...]
     counterfactuals: tuple[Counterfactual, ...]
     trace: Trace
     provenance: Provenance
     factual: FactualSubgraph | None = None
-    class_names: tuple[str, ...] | None = None
-    fill: EdgeFill | None = None
     certificate: Certificate | None = None
 
     @property
+    def graph(self) -> Data:
+        """The input."""
+        return self.space.input
+
+    @property
+    def proba(self) -> tuple[float, ...]:
+        """The oracle's output on the input, where it is probabilities."""
+        return self.output
+
+    @property
     def label(self) -> int:
-        """The class predicted for the input."""
-        return max(range(len(self.proba)), key=self.proba.__getitem__)
+        """The column that is largest on the input."""
+        return _largest(self.output)
+
+    @property
+    def target(self) -> int | None:
+        """The wanted column, None for any other; for goals that have one."""
+        return getattr(self.goal, "target", None)
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, when known."""
+        return getattr(self.goal, "class_names", None)
+
+    @property
+    def fill(self) -> Any:
+        """The attributes of what was added, as given to `explain`."""
+        return getattr(self.space, "fill", None)
 
     @property
     def found(self) -> bool:
@@ -266,28 +301,26 @@ class CounterfactualSet:
         return len(self.counterfactuals)
 
     def class_name(self, label: int) -> str:
-        """A class by name where names are known, else by number."""
+        """A column by name where names are known, else by number."""
         return self.class_names[label] if self.class_names else str(label)
 
     def edited_graph(self, counterfactual: Counterfactual | None = None) -> Data:
-        """The graph after the edits of a counterfactual, by default the best one."""
+        """The input after the edits of a counterfactual, by default the best one."""
         chosen = counterfactual or self.best
         if chosen is None:
             raise EdgeflipError(
                 "expected an answer with a counterfactual, got none "
                 f"(status '{self.trace.status}'); check answer.found first."
             )
-        return chosen.edits.apply(self.graph, fill=self.fill)
+        return self.space.edited(chosen.edits)
 
     def __str__(self) -> str:
         """The best answer in a sentence."""
-        before = f"{self.class_name(self.label)} ({self.proba[self.label]:.2f})"
-        best = self.best
+        before, best = self.goal.describe(self.output), self.best
         if best is None:
-            wanted = "another class" if self.target is None else self.class_name(self.target)
             reason = self.trace.message or self.trace.status.replace("_", " ")
-            return f"{before}: no edits to {wanted} found ({reason})"
-        after = f"{self.class_name(best.label)} ({best.proba[best.label]:.2f})"
+            return f"{before}: no edits to {self.goal.wanted} found ({reason})"
+        after = self.goal.describe(best.output)
         return (
             f"{before} becomes {after} with {best.size} edit{'s'[: best.size != 1]}: {best.edits}"
         )
@@ -297,13 +330,12 @@ class CounterfactualSet:
         return [
             {
                 "rank": rank,
-                "added": [list(edge) for edge in sorted(entry.edits.added)],
-                "removed": [list(edge) for edge in sorted(entry.edits.removed)],
+                **entry.edits.to_dict(),
                 "size": entry.size,
                 "from": self.label,
                 "to": entry.label,
                 "fidelity": entry.fidelity,
-                "probability": entry.proba[entry.label],
+                "probability": entry.output[entry.label],
                 "score": entry.score,
                 "found_at": entry.found_at,
                 "ring": entry.ring,
@@ -317,18 +349,15 @@ class CounterfactualSet:
         """The whole answer as plain values for JSON, with a checksum against tampering."""
         payload: dict[str, Any] = {
             "format": FORMAT,
-            "graph": graph_to_dict(self.graph),
-            "fingerprint": fingerprint(self.graph),
-            "proba": list(self.proba),
-            "target": self.target,
+            "space": self.space.to_dict(),
+            "goal": self.goal.to_dict(),
+            "output": list(self.output),
             "counterfactuals": [
-                {**asdict(entry), "edits": entry.edits.to_dict(), "proba": list(entry.proba)}
-                for entry in self.counterfactuals
+                {**_fields(entry), "edits": entry.edits.to_dict()} for entry in self.counterfactuals
             ],
             "factual": asdict(self.factual) if self.factual else None,
             "trace": asdict(self.trace),
             "provenance": asdict(self.provenance),
-            "class_names": list(self.class_names) if self.class_names else None,
             "certificate": asdict(self.certificate) if self.certificate else None,
         }
         payload["checksum"] = checksum(payload)
@@ -336,7 +365,7 @@ class CounterfactualSet:
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> CounterfactualSet:
-        """The inverse of `to_dict`; a fill given as a function or tensor is not kept.
+        """The inverse of `to_dict`; a fill given as a function or tensor, and rules, are not kept.
 
         Raises:
             ArtifactError: If the payload is incomplete, of another format, or was changed.
@@ -344,6 +373,8 @@ class CounterfactualSet:
         _check_payload(payload)
         try:
             return _read_answer(payload)
+        except ArtifactError:
+            raise
         except (KeyError, TypeError, ValueError, RuntimeError, EdgeflipError) as error:
             raise ArtifactError(
                 f"expected an answer written by CounterfactualSet.to_dict, got one that cannot be read "
@@ -360,64 +391,12 @@ class CounterfactualSet:
         return cls.from_dict(read_json(Path(path)))
 
 
-def graph_to_dict(graph: Data) -> dict[str, Any]:
-    """What a model can read of a graph, for JSON: tensors with their types, and plain values.
-
-    Numbers that JSON has no word for are written as text.
-    """
-    tensors = {
-        key: {
-            "dtype": str(value.dtype).removeprefix("torch."),
-            "values": _speakable(value.detach().cpu().tolist()),
-        }
-        | {"shape": list(value.shape)}
-        for key, value in graph.to_dict().items()
-        if isinstance(value, Tensor)
-    }
-    others = {
-        key: _speakable(value)
-        for key, value in graph.to_dict().items()
-        if isinstance(value, str | int | float | bool) and key != "num_nodes"
-    }
-    named = "num_nodes" in graph.to_dict() or graph.x is None
-    count = int(graph.num_nodes or 0) if named else None
-    return {"num_nodes": count, "tensors": tensors, "others": others}
+def _largest(output: tuple[float, ...]) -> int:
+    return max(range(len(output)), key=output.__getitem__)
 
 
-def graph_from_dict(payload: Mapping[str, Any]) -> Data:
-    """The inverse of `graph_to_dict`."""
-    graph = Data()
-    for key, entry in payload["tensors"].items():
-        dtype = getattr(torch, entry["dtype"])
-        if not isinstance(dtype, torch.dtype):
-            raise ValueError(f"{entry['dtype']!r} is no tensor type")
-        values = _spoken(entry["values"])
-        graph[key] = torch.tensor(values, dtype=dtype).reshape(entry["shape"])
-    for key, value in payload["others"].items():
-        graph[key] = _spoken(value)
-    if payload["num_nodes"] is not None:
-        graph.num_nodes = int(payload["num_nodes"])
-    return graph
-
-
-_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-
-
-def _speakable(value: Any) -> Any:
-    """Nested lists with NaN and infinities as text."""
-    if isinstance(value, list):
-        return [_speakable(entry) for entry in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return {"not_finite": "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"}
-    return value
-
-
-def _spoken(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_spoken(entry) for entry in value]
-    if isinstance(value, dict):
-        return _WORDS[value["not_finite"]]
-    return value
+def _fields(entry: Counterfactual) -> dict[str, Any]:
+    return {**vars(entry), "output": list(entry.output)}
 
 
 def _check_payload(payload: Mapping[str, Any]) -> None:
@@ -428,8 +407,8 @@ def _check_payload(payload: Mapping[str, Any]) -> None:
         )
     if payload.get("format") != FORMAT:
         raise ArtifactError(
-            f"expected an answer of format {FORMAT}, got {payload.get('format')!r}; "
-            "read it with the edgeflip version that wrote it."
+            f"expected an answer of format {FORMAT}, got {payload.get('format')!r}; explain the graph "
+            "again, or read the answer with the edgeflip version that wrote it."
         )
     rest = {key: value for key, value in payload.items() if key != "checksum"}
     if checksum(rest) != payload["checksum"]:
@@ -440,34 +419,24 @@ def _check_payload(payload: Mapping[str, Any]) -> None:
 
 
 def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
-    graph = graph_from_dict(payload["graph"])
-    if fingerprint(graph) != payload["fingerprint"]:
-        raise ValueError("the graph is not the one that was explained")
-    space = PairSpace.of(graph)
-    entries = []
-    for entry in payload["counterfactuals"]:
-        edits = EditSet.from_dict(entry["edits"])
-        space.ids_of(edits.edges)
-        plain = {**entry, "edits": edits, "proba": tuple(entry["proba"])}
-        entries.append(Counterfactual(**plain))
+    space = space_from_dict(payload["space"])
+    entries = [
+        Counterfactual(
+            **{**entry, "edits": space.read(entry["edits"]), "output": tuple(entry["output"])}
+        )
+        for entry in payload["counterfactuals"]
+    ]
     trace = dict(payload["trace"])
     trace["stages"] = {name: Stage(**stage) for name, stage in trace["stages"].items()}
-    factual = payload["factual"]
-    names = payload["class_names"]
-    proof = payload.get("certificate")
+    trace["steps"] = tuple(Step(**step) for step in trace["steps"])
+    factual, proof = payload["factual"], payload["certificate"]
     return CounterfactualSet(
-        graph=graph,
-        proba=tuple(payload["proba"]),
-        target=payload["target"],
+        space=space,
+        goal=goal_from_dict(payload["goal"]),
+        output=tuple(payload["output"]),
         counterfactuals=tuple(entries),
         trace=Trace(**trace),
         provenance=Provenance(**payload["provenance"]),
-        factual=None if factual is None else _read_factual(factual),
-        class_names=None if names is None else tuple(names),
+        factual=None if factual is None else FactualSubgraph.from_dict(factual),
         certificate=None if proof is None else Certificate(proof["below"], tuple(proof["tried"])),
     )
-
-
-def _read_factual(payload: Mapping[str, Any]) -> FactualSubgraph:
-    edges = tuple((int(u), int(v)) for u, v in payload["edges"])
-    return FactualSubgraph(tuple(payload["nodes"]), edges, payload["score"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, EdgeFill, Noise, PairSpace, ProposalBlock, add_noise
+from edgeflip.core import PAD, Noise, add_noise
 from edgeflip.errors import ConfigError
-from edgeflip.oracle import MeteredOracle, Oracle
+from edgeflip.oracle import MeteredOracle
+from edgeflip.search.problem import Problem
 from edgeflip.search.ranking import SCORE_DECIMALS
 
 LOOKED_AT = 300
@@ -24,19 +24,19 @@ NOISED = 64
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """Which of the flips a call wants.
 
     Attributes:
         keep: At most this many, the best ones.
         number: At most this many, good and different ones; it stands above `keep`.
         diversity: How much being different counts beside the score, from 0 to 1.
-        robust: On how many noisy copies of the graph the best flips are tried.
+        robust: On how many noisy copies of the input the best flips are tried.
         noise: The noise.
         seed: What the noise is drawn with.
 
     Example:
-        >>> Choice(number=3).most
+        >>> Selection(number=3).limit
         3
     """
 
@@ -70,12 +70,12 @@ class Choice:
             )
 
     @property
-    def most(self) -> int:
+    def limit(self) -> int:
         """At most this many answers."""
         return self.keep if self.number is None else self.number
 
     @property
-    def is_wide(self) -> bool:
+    def wants_many(self) -> bool:
         """Whether flips beside the one with the best score matter."""
         return self.robust > 0 or (self.number or 1) > 1
 
@@ -90,39 +90,39 @@ class Choice:
         return asdict(self)
 
 
-def diverse(scores: Tensor, toggles: Tensor, *, number: int, diversity: float) -> Tensor:
-    """Places of good and different counterfactuals, in the order they are chosen.
+def diverse(scores: Tensor, rows: Tensor, *, number: int, diversity: float) -> Tensor:
+    """Indices of good and different counterfactuals, in the order they are chosen.
 
     Maximal marginal relevance: the best comes first, then again and again the one with the largest
     (1 − diversity) · score / best score − diversity · overlap, where overlap is the largest Jaccard
-    index of its edits with those chosen.
+    index of its moves with those chosen.
 
     Args:
         scores: Their scores, best first [counterfactuals].
-        toggles: Their pair ids [counterfactuals, width].
+        rows: Their moves [counterfactuals, width].
         number: At most this many.
         diversity: From 0, the plain ranking, to 1, only how different they are.
 
     Example:
-        >>> toggles = torch.tensor([[1, 2], [1, 3], [7, 8]])
-        >>> diverse(torch.tensor([0.9, 0.8, 0.6]), toggles, number=2, diversity=0.5).tolist()
+        >>> rows = torch.tensor([[1, 2], [1, 3], [7, 8]])
+        >>> diverse(torch.tensor([0.9, 0.8, 0.6]), rows, number=2, diversity=0.5).tolist()
         [0, 2]
     """
-    if not len(toggles):
+    if not len(rows):
         return torch.empty(0, dtype=torch.long)
     # As in the order of all flips, the last digits do not decide.
     rounded = np.round(scores.double().numpy(), SCORE_DECIMALS)
     best = rounded[0]
     relevance = rounded / best if best > 0 else rounded - best
-    sizes = (toggles != PAD).sum(dim=1)
-    overlap = torch.zeros(len(toggles), dtype=torch.float64)
-    free = np.ones(len(toggles), dtype=bool)
+    sizes = (rows != PAD).sum(dim=1)
+    overlap = torch.zeros(len(rows), dtype=torch.float64)
+    free = np.ones(len(rows), dtype=bool)
     chosen = [0]
-    while len(chosen) < min(number, len(toggles)):
+    while len(chosen) < min(number, len(rows)):
         last = chosen[-1]
         free[last] = False
-        ids = toggles[last][toggles[last] != PAD]
-        shared = torch.isin(toggles, ids).sum(dim=1)
+        ids = rows[last][rows[last] != PAD]
+        shared = torch.isin(rows, ids).sum(dim=1)
         overlap = torch.maximum(overlap, shared / (sizes + ids.numel() - shared).clamp(min=1))
         gain = np.round((1 - diversity) * relevance - diversity * overlap.numpy(), SCORE_DECIMALS)
         # The first of equals is the one that ranks higher.
@@ -130,53 +130,24 @@ def diverse(scores: Tensor, toggles: Tensor, *, number: int, diversity: float) -
     return torch.tensor(chosen)
 
 
-def noisy_copies(space: PairSpace, choice: Choice) -> list[PairSpace]:
-    """The graph with noise, several times; more copies begin with those that fewer would be."""
-    rng = random.Random(f"noise {choice.seed}")
-    seeds = [rng.getrandbits(62) for _ in range(choice.robust)]
-    return [PairSpace.of(add_noise(space.graph, choice.noise, seed=seed)) for seed in seeds]
-
-
-def translated(space: PairSpace, copy: PairSpace, toggles: Tensor) -> Tensor:
-    """Edits of a noisy copy after which the edited pairs are as after the edits of the graph.
-
-    Args:
-        space: The graph.
-        copy: The noisy copy.
-        toggles: Edits of the graph [candidates, width].
-
-    Returns:
-        Edits of the copy: without what the noise has done already [candidates, width].
-    """
-    ids = toggles.clamp(min=0)
-    kept = (toggles != PAD) & (space.is_edge(ids) == copy.is_edge(ids))
-    return ProposalBlock(torch.where(kept, toggles, PAD)).normalised().toggles
-
-
 def robustness(
-    oracle: Oracle,
-    space: PairSpace,
-    toggles: Tensor,
-    choice: Choice,
-    *,
-    flips: Callable[[Tensor], Tensor],
-    fill: EdgeFill | None = None,
+    problem: Problem[Any, Any], rows: Tensor, selection: Selection
 ) -> tuple[Tensor, int]:
-    """On what share of noisy copies the class still changes as asked.
+    """On what share of noisy copies of the input the goal is still reached.
 
     Args:
-        oracle: The model.
-        space: The graph.
-        toggles: The counterfactuals' pair ids [counterfactuals, width].
-        choice: How many copies, and the noise.
-        flips: Where probabilities are a change of class as asked.
-        fill: The attributes of added edges.
+        problem: The input, the goal and the oracle.
+        rows: The counterfactuals' moves [counterfactuals, width].
+        selection: How many copies, and the noise.
 
     Returns:
-        The shares [counterfactuals], and how many graphs were asked about.
+        The shares [counterfactuals], and how many inputs were asked about.
     """
-    meter = MeteredOracle(oracle)
-    hits = torch.zeros(len(toggles))
-    for copy in noisy_copies(space, choice):
-        hits += flips(meter.answer(copy, translated(space, copy, toggles), fill=fill))
-    return hits / choice.robust, meter.calls
+    meter = MeteredOracle(problem.oracle)
+    hits = torch.zeros(len(rows))
+    # More copies begin with those that fewer would be.
+    rng = random.Random(f"noise {selection.seed}")
+    for seed in [rng.getrandbits(62) for _ in range(selection.robust)]:
+        noisy = add_noise(problem.space.input, selection.noise, seed=seed)
+        hits += problem.goal.reached(meter.answer(*problem.space.on(noisy, rows)))
+    return hits / selection.robust, meter.calls

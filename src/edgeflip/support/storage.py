@@ -23,7 +23,7 @@ from torch import Tensor, uint8
 
 from edgeflip.errors import ArtifactError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 # New weights wait under this name until the config that speaks of them is in place.
@@ -208,8 +208,13 @@ def _read_document(path: Path) -> dict[str, Any]:
     version = document.get("format")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ArtifactError(
-            f"expected format {FORMAT_VERSION} or older in {path}, got {version}; it was written "
-            "by a newer edgeflip, upgrade to read it."
+            f"expected format {FORMAT_VERSION} in {path}, got {version}; it was written by a newer "
+            "edgeflip, upgrade to read it."
+        )
+    if isinstance(version, int) and version < FORMAT_VERSION:
+        raise ArtifactError(
+            f"expected format {FORMAT_VERSION} in {path}, got {version}; it was written by an older "
+            "edgeflip, train or fit it again."
         )
     weights = document.get("weights")
     has_weights = isinstance(weights, dict) and "sha256" in weights

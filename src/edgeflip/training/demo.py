@@ -11,7 +11,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from edgeflip.datasets import DatasetBundle, load_dataset
-from edgeflip.explainers import DRCFGNN
+from edgeflip.explainers import EdgeFlip
 from edgeflip.metrics import fidelity, motif_proximity, seconds_per_graph, size, validity
 from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet
@@ -19,7 +19,7 @@ from edgeflip.support import progress_bar, write_json, write_lines
 from edgeflip.training.oracles import TrainingReport, load_oracle, train_and_save
 
 DATASET = "ba_2motifs"
-METHOD = "dr-cfgnn"
+METHOD = "edgeflip"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def run_demo(
         bundle, folder / "oracle", profile=profile, seed=seed, progress=progress
     )
     oracle = load_oracle(folder / "oracle")
-    explainer = DRCFGNN.for_dataset(DATASET, profile=profile)
+    explainer = EdgeFlip.for_dataset(DATASET, profile=profile)
     explainer.progress = progress
     explainer.fit(bundle.train, oracle, seed=seed)
     explainer.save(folder / METHOD)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace, ProposalBlock, candidate_keys
+from edgeflip.core import PairSpace, candidate_keys, rows_from_mask
 from edgeflip.errors import GraphError, NotApplicableError
-from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
 from edgeflip.explainers.d4explainer.config import D4Config
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
 from edgeflip.explainers.d4explainer.training import (
@@ -23,7 +23,7 @@ from edgeflip.explainers.d4explainer.training import (
     plain_adjacency,
 )
 from edgeflip.oracle import Budget, Oracle, checked_proba
-from edgeflip.search import Problem, Ranking, SmallestFirst
+from edgeflip.search import Ended, Ranking, SmallestFirst
 from edgeflip.support import one_thread
 
 # Values of one layer over all pairs of graphs denoised at once: what stays in the processor's cache.
@@ -126,37 +126,38 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
 
     # Explaining.
 
-    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
+    def _search(self, search: PairSearch) -> Ended:
         if self.obstacle_:
             raise NotApplicableError(self.obstacle_)
-        problem.message = (
-            "no denoised version of the graph is predicted as asked; draw more candidates"
-        )
-        problem.notes |= {"reduced": self.config.is_reduced, "distinct": 0}
+        search.note(reduced=self.config.is_reduced, distinct=0)
         seen = torch.empty(0, dtype=torch.long)
-        for edited in self._denoised(problem):
-            block = ProposalBlock.from_mask(edited[edited.any(dim=1)])
-            if len(block):
-                seen = torch.cat([seen, candidate_keys(block.toggles)]).unique()
-                problem.notes["distinct"] = len(seen)
-                yield block
+        for edited in self._denoised(search):
+            rows = rows_from_mask(edited[edited.any(dim=1)])
+            if len(rows):
+                seen = torch.cat([seen, candidate_keys(rows)]).unique()
+                search.note(distinct=len(seen))
+                search.ask(rows)
+        return Ended(
+            "exhausted",
+            "no denoised version of the graph is predicted as asked; draw more candidates",
+        )
 
-    def _denoised(self, problem: Problem) -> Iterator[Tensor]:
+    def _denoised(self, search: PairSearch) -> Iterator[Tensor]:
         """Which pairs of the graph denoised versions edit, some versions at a time [versions, pairs]."""
-        space, config = problem.space, self.config
-        generator = problem.generator("noise")
+        space, limits, config = search.space.pairs, search.space.limits, self.config
+        generator = search.generator("noise")
         x, adjacency = features_of(space.graph)[None], plain_adjacency(space)
         pairs = torch.arange(space.num_pairs)
         u, v = space.ends(pairs)
         edges = space.is_edge(pairs)
         # What may not change stays as it is, so that a candidate is not lost for one pair.
         open_pairs = torch.zeros(space.num_pairs, dtype=torch.bool)
-        open_pairs[torch.cat([problem.allowed.additions, problem.allowed.removals])] = True
+        open_pairs[torch.cat([limits.additions, limits.removals])] = True
         levels = config.levels or config.training.levels
         step = max(1, _PAIR_VALUES // (space.num_nodes**2 * config.denoiser.width * levels))
         for start in range(0, config.candidates, step):
-            problem.oracle.check()
-            with problem.clock.stage("denoise"):
+            search.check()
+            with search.stage("denoise"):
                 count = min(step, config.candidates - start)
                 logits = self._logits(adjacency, x, count, levels, generator)[:, u, v]
                 edits = ((logits > 0) != edges) & open_pairs

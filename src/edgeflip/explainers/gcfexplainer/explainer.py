@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace, ProposalBlock, edge_attributes
+from edgeflip.core import PairEdits, PairSpace, edge_attributes, rows_from_mask
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
 from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
 from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk
-from edgeflip.oracle import Budget, MeteredOracle, Oracle, checked_proba
-from edgeflip.search import Outcome, Problem, Ranking, SmallestFirst
+from edgeflip.oracle import Budget, ClassGoal, MeteredOracle, Oracle, checked_proba
+from edgeflip.search import Ended, Ranking, SmallestFirst
 from edgeflip.support import one_thread, progress_bar
 
 
@@ -116,20 +116,23 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
 
     # Explaining.
 
-    def _propose(self, problem: Problem) -> Generator[ProposalBlock, Outcome | None, None]:
-        ordered = sorted(self.summaries_, key=lambda each: not _fits(each.aim, problem))
-        problem.notes["patterns"] = 0
+    def _search(self, search: PairSearch) -> Ended:
+        ordered = sorted(self.summaries_, key=lambda each: not _fits(each.aim, search.goal))
+        patterns = 0
+        search.note(patterns=patterns)
         for summary in ordered:
-            with problem.clock.stage("read out"):
-                toggles = self._transplanted(summary, problem.space)
-            problem.notes["patterns"] += len(toggles)
-            if len(toggles):
-                yield ProposalBlock(toggles)
-        problem.message = (
+            with search.stage("read out"):
+                rows = self._transplanted(summary, search.space.pairs)
+            patterns += len(rows)
+            search.note(patterns=patterns)
+            if len(rows):
+                search.ask(rows)
+        self._own_walk(search, ordered[0] if ordered else None)
+        return Ended(
+            "exhausted",
             "no counterfactual graph of the walks changes the prediction on these nodes, nor did a "
-            "walk from the graph itself; raise own_steps or fit on more graphs"
+            "walk from the graph itself; raise own_steps or fit on more graphs",
         )
-        yield from self._own_walk(problem, ordered[0] if ordered else None)
 
     def _transplanted(self, summary: Summary, space: PairSpace) -> Tensor:
         """Edits that give the graph the edges of each pattern, in the summary's order [patterns, width]."""
@@ -142,53 +145,49 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
         # Edges at nodes that the graph has not got cannot be made; those it has alone are removed.
         edges = torch.from_numpy(unpacked_bits(patterns.words[rows], bit_places(space, pairs)))
         edited = edges != space.is_edge(pairs)
-        return ProposalBlock.from_mask(edited[edited.any(dim=1)]).toggles
+        return rows_from_mask(edited[edited.any(dim=1)])
 
-    def _own_walk(
-        self, problem: Problem, summary: Summary | None
-    ) -> Generator[ProposalBlock, Outcome | None, None]:
+    def _own_walk(self, search: PairSearch, summary: Summary | None) -> None:
         """Go on walking, with the graph as one more input and the only one to start from."""
-        start = Start(problem.space, problem.proba.double().numpy(), problem.allowed)
-        inputs = Shapes.of([problem.space])
+        space = search.space
+        start = Start(space.pairs, search.output.double().numpy(), space.limits)
+        inputs = Shapes.of([space.pairs])
         hits: Array = np.zeros(1, dtype=np.int64)
         if summary is not None:
             inputs, hits = inputs.joined(summary.inputs), np.append(hits, summary.hits)
-        aim = Aim(problem.label, problem.target)
-        rng = np.random.default_rng(problem.rng("walk").getrandbits(63))
+        aim = Aim(search.goal.label, search.goal.target)
+        rng = np.random.default_rng(search.rng("walk").getrandbits(63))
         walk = Walk([start], inputs, aim, self.config, rng, hits=hits)
         for _ in range(self.config.own_steps):
             candidates = walk.unasked()
             if candidates is not None and self.config.tried == "seen" and len(candidates):
-                outcome = yield ProposalBlock(candidates)
-                assert outcome is not None
-                walk.learn(outcome.proba)
+                walk.learn(search.ask(candidates).outputs)
             elif candidates is not None:
-                walk.learn(self._answers(problem, candidates))
+                with search.stage("walk"):
+                    walk.learn(search.probe(candidates))
             vertex = walk.move()
             if vertex.is_found and vertex.toggles and self.config.tried == "visited":
-                yield ProposalBlock(walk.toggles([vertex]))
-
-    def _answers(self, problem: Problem, candidates: Tensor) -> Tensor:
-        with problem.clock.stage("walk"):
-            return problem.oracle.predict_edits(problem.space, candidates, fill=problem.fill)
+                search.ask(walk.toggles([vertex]))
 
 
 def asker(oracle: Oracle, config: GCFConfig) -> Ask:
     """What answers for edited graphs while walking."""
     meter = MeteredOracle(oracle)
-    # One mapping for all graphs with the same attributes: answers are remembered per fill.
-    fills: dict[tuple[str, ...], Any] = {(): None}
+    # One space for every graph: answers are remembered per space.
+    known: dict[int, PairEdits] = {}
 
-    def ask(space: PairSpace, toggles: Tensor) -> Tensor:
-        keys = tuple(edge_attributes(space.graph))
-        fill = fills.setdefault(keys, dict.fromkeys(keys, config.fill))
-        return meter.predict_edits(space, toggles, fill=fill)
+    def ask(pairs: PairSpace, rows: Tensor) -> Tensor:
+        if id(pairs) not in known:
+            keys = edge_attributes(pairs.graph)
+            fill = dict.fromkeys(keys, config.fill) if keys else None
+            known[id(pairs)] = PairEdits(pairs, fill=fill)
+        return meter.predict_edits(known[id(pairs)], rows)
 
     return ask
 
 
-def _fits(aim: Aim, problem: Problem) -> bool:
+def _fits(aim: Aim, goal: ClassGoal) -> bool:
     """Whether a walk was for graphs like this one."""
-    if problem.target is not None:
-        return aim.target == problem.target
-    return aim.source == problem.label or (aim.target is not None and aim.target != problem.label)
+    if goal.target is not None:
+        return aim.target == goal.target
+    return aim.source == goal.label or (aim.target is not None and aim.target != goal.label)

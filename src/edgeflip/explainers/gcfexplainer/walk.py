@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, AllowedEdits, PairSpace, ProposalBlock, candidate_keys
+from edgeflip.core import PAD, AllowedEdits, PairSpace, cancelled, candidate_keys
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import (
     Array,
@@ -265,8 +265,7 @@ class Walk:
         edits = self._draw(start)
         present = self.toggles([self.current])
         column = torch.from_numpy(edits)[:, None]
-        rows = ProposalBlock(torch.cat([present.expand(len(edits), -1), column], dim=1))
-        toggles = rows.normalised().toggles
+        toggles = cancelled(torch.cat([present.expand(len(edits), -1), column], dim=1))
         empty = (toggles == PAD).all(dim=1)
         # What the constraints refuse is no option; the input itself is one, and its answer is known.
         fits = torch.ones_like(empty) if start.allowed is None else start.allowed.check(toggles)

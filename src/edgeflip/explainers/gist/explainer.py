@@ -7,7 +7,7 @@ nodes of that graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, ClassVar
 
@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PAD, DenseGraphs, ProposalBlock, node_features
+from edgeflip.core import PAD, DenseGraphs, PairEdits, node_features
 from edgeflip.errors import NotApplicableError
-from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
 from edgeflip.explainers.gist.network import StyleNetwork, relaxed, symmetric
 from edgeflip.explainers.gist.training import (
     GISTConfig,
@@ -26,7 +26,7 @@ from edgeflip.explainers.gist.training import (
     overshoot_pairs,
 )
 from edgeflip.oracle import Budget, Oracle, checked_proba
-from edgeflip.search import Problem
+from edgeflip.search import Ended
 from edgeflip.support import one_thread
 
 # Values of the edge head's hidden layer at once.
@@ -148,17 +148,16 @@ class GIST(CounterfactualExplainer[GISTConfig]):
 
     # Explaining.
 
-    def _propose(self, problem: Problem) -> Iterator[ProposalBlock]:
-        config, nodes = self.config, problem.space.num_nodes
-        fitting = self.overshoots_.fitting(nodes, problem.label, problem.target)
+    def _search(self, search: PairSearch) -> Ended:
+        config, nodes, goal = self.config, search.space.pairs.num_nodes, search.goal
+        fitting = self.overshoots_.fitting(nodes, goal.label, goal.target)
         if not fitting.numel():
-            wanted = "another class" if problem.target is None else f"class {problem.target}"
+            wanted = "another class" if goal.target is None else f"class {goal.target}"
             raise NotApplicableError(
                 f"expected a training graph of {nodes} nodes that the oracle puts in {wanted}, got "
                 "none to start from; fit on more graphs or use another method."
             )
-        problem.message = f"{config.tries} redrawn graphs of other classes did not flip"
-        generator = problem.generator("redraw")
+        generator = search.generator("redraw")
         rounds = -(-config.tries // fitting.numel())
         # Every overshoot once before any comes again.
         order = torch.cat(
@@ -166,14 +165,15 @@ class GIST(CounterfactualExplainer[GISTConfig]):
         )
         step = max(1, _HEAD_VALUES // (nodes * nodes * config.edge_width))
         for places in fitting[order[: config.tries]].split(step):
-            with problem.clock.stage("generate"):
-                toggles = self._redraw(problem, places, generator)
-            yield ProposalBlock(toggles)
+            with search.stage("generate"):
+                rows = self._redraw(search.space, places, generator)
+            search.ask(rows)
+        return Ended("exhausted", f"{config.tries} redrawn graphs of other classes did not flip")
 
     @torch.no_grad()
-    def _redraw(self, problem: Problem, places: Tensor, generator: torch.Generator) -> Tensor:
+    def _redraw(self, moves: PairEdits, places: Tensor, generator: torch.Generator) -> Tensor:
         """The edits from the graph to redrawn overshoots [places, width]."""
-        space, allowed = problem.space, problem.allowed
+        space, allowed = moves.pairs, moves.limits
         logits = self.network_.logits(*self.overshoots_.take(places))
         if not self.config.deterministic:
             logits = relaxed(logits, self.config.temperature, generator)

@@ -1,0 +1,146 @@
+"""Settings of our own search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edgeflip.errors import ConfigError
+from edgeflip.links import LinkSettings, LinkTrainingConfig, PredictorConfig
+from edgeflip.pools import SizeConfig
+from edgeflip.support import STRICT
+
+
+@dataclass(frozen=True)
+class BeamConfig:
+    """The beam of ring 2, and the combinations of ring 3.
+
+    Attributes:
+        width: States of the beam.
+        max_edits: Edits of its largest states.
+        moves: Single edits by which states of two edits or more grow: those that do most beside another.
+        reach_factor: The beam ends when the way left to a flip is this many times longer than its
+            longest stride so far, taken at every level left.
+        patience: Levels of the beam after the one with the first flip.
+        prior: Weight of an edit's log-likelihood beside the log-odds of the classes, when states are
+            compared.
+        promising: This many of the best single edits are combined in all pairs, ring 3, and a third of
+            them in all triples.
+    """
+
+    __pydantic_config__ = STRICT
+
+    width: int = 12
+    max_edits: int = 15
+    moves: int = 256
+    reach_factor: float = 1.5
+    patience: int = 1
+    prior: float = 0.005
+    promising: int = 48
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        counts = (self.width, self.max_edits, self.moves)
+        if min(counts) < 1 or min(self.patience, self.promising, self.prior) < 0:
+            raise ConfigError(
+                "expected width, max_edits and moves of at least 1 and patience, promising and prior of at "
+                f"least 0, got {self}."
+            )
+        if not self.reach_factor > 0:
+            raise ConfigError(f"expected a reach_factor above 0, got {self.reach_factor}.")
+
+
+@dataclass(frozen=True)
+class EdgeFlipConfig:
+    """Settings of `EdgeFlip`.
+
+    Attributes:
+        factual: Who finds the factual subgraph.
+        factual_settings: Further settings of that factual explainer.
+        max_nodes: Largest factual subgraph; None for half the mean size of the training graphs.
+        remove: How many edges go in rings 0 and 1.
+        add: How many edges come in rings 0 and 1.
+        threshold: Least probability of a candidate addition there; ring 1 lowers it.
+        threshold_factor: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
+        max_candidates: At most this many candidate additions per removal set; ring 1 doubles it.
+        max_removal_sets: At most this many removal sets are scored by the link predictor.
+        ring0_edits: Edits of ring 0 at most; at least three where nodes have only so much room, as atoms
+            have, or one of several classes is asked for. `remove` and `add` hold too.
+        ring0_candidates: Candidates of ring 0, and of ring 1, at most.
+        ring_tolerance: A wider ring is opened unless the best score so far comes within this share of
+            the highest there could be.
+        early_tolerance: The search ends before the link predictor is asked when single edits in the
+            factual subgraph come within this share of the highest score there could be.
+        beam: Rings 2 and 3.
+        minimal: Whether answers with needless edits are replaced by their smaller versions.
+        certify: At most this many smaller edit sets are tried to prove that none of them flips; 0 for
+            no proof.
+        seconds: The deadline when a call names no budget, None for none.
+        one_hot: Whether the link predictor is conditioned on the wanted class.
+        predictor: Shape of the link predictor.
+        training: How it is trained.
+    """
+
+    __pydantic_config__ = STRICT
+
+    factual: Literal["subgraphx", "occlusion"] = "occlusion"
+    factual_settings: Mapping[str, Any] = field(default_factory=dict)
+    max_nodes: int | None = None
+    remove: SizeConfig = field(default_factory=SizeConfig)
+    add: SizeConfig = field(default_factory=SizeConfig)
+    threshold: float = 0.5
+    threshold_factor: float = 0.25
+    max_candidates: int = 40
+    max_removal_sets: int = 500
+    ring0_edits: int = 3
+    ring0_candidates: int = 3000
+    ring_tolerance: float = 0.1
+    early_tolerance: float = 0.02
+    beam: BeamConfig = field(default_factory=BeamConfig)
+    minimal: bool = True
+    certify: int = 2_000
+    seconds: float | None = 60.0
+    one_hot: bool = True
+    predictor: PredictorConfig = field(default_factory=PredictorConfig)
+    training: LinkTrainingConfig = field(default_factory=LinkTrainingConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse limits that leave nothing to try."""
+        if self.remove.max + self.add.max < 1:
+            raise ConfigError(
+                f"expected at least one edge to remove or add, got {self.remove.max} and {self.add.max}."
+            )
+        shares = (self.ring_tolerance, self.early_tolerance)
+        if not (min(shares) >= 0 and max(shares) < 1):
+            raise ConfigError(f"expected tolerances of at least 0 and below 1, got {shares}.")
+        if not (0 <= self.threshold <= 1 and 0 <= self.threshold_factor <= 1):
+            raise ConfigError(
+                "expected threshold and threshold_factor in 0..1, got "
+                f"{self.threshold} and {self.threshold_factor}."
+            )
+        if self.certify < 0:
+            raise ConfigError(f"expected certify of 0 or more edit sets, got {self.certify}.")
+        if self.max_nodes is not None and self.max_nodes < 1:
+            raise ConfigError(f"expected max_nodes of at least 1, got {self.max_nodes}.")
+        counts = (
+            self.max_candidates,
+            self.max_removal_sets,
+            self.ring0_edits,
+            self.ring0_candidates,
+        )
+        if min(counts) < 1:
+            raise ConfigError(
+                "expected max_candidates, max_removal_sets, ring0_edits and ring0_candidates of at least "
+                f"1, got {counts}."
+            )
+
+    @property
+    def largest(self) -> int:
+        """Edits of the largest candidate that may be tried."""
+        return max(self.remove.max + self.add.max, self.beam.max_edits)
+
+    @property
+    def links(self) -> LinkSettings:
+        """What shapes its link model."""
+        return LinkSettings(self.one_hot, self.predictor, self.training)

@@ -1,0 +1,218 @@
+"""EdgeFlip: rings from the likely to the far-fetched, each opened only when it may be worth it.
+
+Ring 0 is what needs the fewest questions: single edits in the factual subgraph, then the paper's space
+of likely edits. Ring 1 is the same with a larger factual subgraph and a lower threshold. Ring 2 is a beam
+over all edits, led by the oracle; ring 3 combines the best single edits. The search ends as soon as
+nothing left to try could score higher, and then tries to prove that nothing smaller exists.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from edgeflip.explainers.base import PairSearch
+from edgeflip.explainers.edgeflip.beam import Beam, ask_combinations
+from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
+from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
+from edgeflip.explainers.with_links import LinkExplainer
+from edgeflip.factual import make_factual
+from edgeflip.links import LinkSettings
+from edgeflip.search import Ended, needs_of
+
+# Edits of ring 0 at least, where single edits are hardly enough.
+_RING0_EDITS_IF_HARD = 3
+
+
+class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
+    """Our own search, the default everywhere.
+
+    It learns a link predictor from graphs where it is given any, and goes without where it is not: then
+    rings 0 and 1 have no likely additions, and the trace says so. Its arguments are those of
+    `LinkExplainer`.
+
+    Example:
+        >>> from edgeflip.testing import example_graphs, example_oracle
+        >>> explainer = EdgeFlip().fit([], example_oracle())
+        >>> answer = explainer.explain(example_graphs(1, seed=4)[0])
+        >>> answer.found, answer.trace.notes["without"]
+        (True, 'link predictor')
+    """
+
+    name: ClassVar[str] = "edgeflip"
+    config_type: ClassVar[type[EdgeFlipConfig]] = EdgeFlipConfig
+
+    @property
+    def link_settings(self) -> LinkSettings:
+        """What shapes its link model."""
+        return self.config.links
+
+    def _needs_graphs(self) -> bool:
+        return False
+
+    def _wants_minimal(self) -> bool:
+        return self.config.minimal
+
+    def _certifies(self) -> int:
+        return self.config.certify
+
+    def _search(self, search: PairSearch) -> Ended:
+        return _Rings(self, search).run()
+
+
+class _Rings:
+    """One search, ring by ring."""
+
+    def __init__(self, explainer: EdgeFlip, search: PairSearch) -> None:
+        self._explainer, self._search, self._config = explainer, search, explainer.config
+        self._links = getattr(explainer, "links_", None)
+        # All sets of a smaller cost than this were tried.
+        self._least = 1
+
+    def run(self) -> Ended:
+        """Open rings until it is enough."""
+        search = self._search
+        if self._links is None:
+            search.note(without="link predictor")
+        if "likelihood" in needs_of(self._explainer.ranking) and self._links is not None:
+            self._explainer._tell_likelihoods(search)
+        removable = self._deconstruct(ring=0)
+        search.ring = 0
+        end = self._small_sets(removable)
+        if end is not None:
+            return end
+        for number, ring in enumerate((self._ring_0, self._ring_1, self._ring_2, self._ring_3)):
+            search.ring = number
+            ring(removable)
+            end = self._enough(self._config.ring_tolerance)
+            if end is not None:
+                return end
+        return Ended(
+            "exhausted", "no edit set within reach of the search changes the prediction as asked"
+        )
+
+    # The rings, in the order they are tried.
+
+    def _small_sets(self, removable: Tensor) -> Ended | None:
+        """What needs no link predictor: single edits in the factual subgraph, and pairs of its edges.
+
+        When only a pair flips, all other single edits follow, the first of ring 2.
+        """
+        search, config = self._search, self._config
+        worth = config.ring_tolerance
+        sure = min(config.early_tolerance, worth)
+        for width in small_sets(search, config, removable):
+            # Single edits must nearly be the best; after pairs, what ends a ring is enough.
+            end = self._enough(sure if width == 1 else worth, reduced=True)
+            if end is not None:
+                return end
+            # Where ring 0 will be enough, likely additions come before all others.
+            if search.best_score >= (1 - worth) * self._ceiling(1):
+                return None
+        limits = search.space.limits
+        singles = torch.cat([limits.removals, limits.additions])
+        if search.found and search.smallest > 1 and len(singles) <= config.certify:
+            # The certificate of a pair needs them all anyway, and only larger sets are left to beat it.
+            search.ring = 2
+            search.ask(singles[:, None])
+            # Rules are not asked about every flip of a large block.
+            self._least = 1 if search.space.has_rules else 2
+        return self._enough(worth, reduced=True)
+
+    def _ring_0(self, removable: Tensor) -> None:
+        """The paper's space: edges of the factual subgraph and likely additions."""
+        self._ask_likely(removable, self._ring0_edits, widened=False)
+
+    def _ring_1(self, _: Tensor) -> None:
+        """A larger factual subgraph and a lower threshold."""
+        if self._links is not None:
+            removable = self._deconstruct(ring=1)
+            self._ask_likely(removable, min(2, self._ring0_edits), widened=True)
+
+    def _ring_2(self, _: Tensor) -> None:
+        """A beam over all edits, led by the oracle."""
+        search, seen = self._search, []
+
+        def enough(size: int) -> bool:
+            """Some levels after a flip, or when larger sets cannot score higher."""
+            if search.found:
+                seen.append(size)
+            late = len(seen) > self._config.beam.patience
+            return late or search.best_score >= self._ceiling(size)
+
+        self._beam.grow(enough)
+
+    def _ring_3(self, _: Tensor) -> None:
+        """Combinations of the most promising single edits."""
+        largest = min(self._search.space.max_cost, self._config.beam.max_edits)
+        ask_combinations(self._search, self._beam.singles, self._config.beam, largest)
+
+    # What the rings share.
+
+    @cached_property
+    def _beam(self) -> Beam:
+        # Rating all pairs takes as long as ring 0, which is often enough; so only when it is reached.
+        search, likelihood = self._search, None
+        if self._links is not None:
+            with search.stage("reconstruct"):
+                likelihood = self._links.pair_probabilities(search.space.pairs, check=search.check)
+        return Beam(search, self._config.beam, likelihood)
+
+    @property
+    def _ring0_edits(self) -> int:
+        config, search = self._config, self._search
+        edits = config.ring0_edits
+        if search.space.constraints.room or search.goal.wants_one_of_many:
+            # Nodes that are full change an edge for another, and a certain class lies further away.
+            edits = max(edits, _RING0_EDITS_IF_HARD)
+        return min(config.remove.max + config.add.max, edits)
+
+    def _ask_likely(self, removable: Tensor, most_edits: int, *, widened: bool) -> None:
+        if self._links is None:
+            return
+        config, search = self._config, self._search
+        found = Deconstructed(
+            removable,
+            threshold=config.threshold * (config.threshold_factor if widened else 1.0),
+            max_candidates=config.max_candidates * (2 if widened else 1),
+        )
+        ask_likely(search, self._links, config, found, most_edits, self._ceiling)
+
+    def _deconstruct(self, *, ring: int) -> Tensor:
+        """Edges of the factual subgraph that may go; the answer's is that of ring 0."""
+        search, config = self._search, self._config
+        explainer, nodes = self._explainer, search.space.pairs.num_nodes
+        half = config.max_nodes or max(4, round(nodes / 2))
+        most = getattr(explainer, "max_nodes_", half)
+        settings = {"max_nodes": most * (1 + ring), **config.factual_settings}
+        seed = search.rng(f"factual {ring}").getrandbits(31)
+        with search.stage("deconstruct"):
+            factual = make_factual(config.factual, settings).explain(
+                search.oracle, search.space.input, search.goal.label, seed=seed
+            )
+        if not ring:
+            search.factual = factual
+            search.note(factual_nodes=len(factual.nodes))
+        ids = search.space.pairs.ids_of(factual.edges)
+        return ids[torch.isin(ids, search.space.limits.removals)]
+
+    def _ceiling(self, least: int) -> float:
+        return self._search.ceiling(least, self._config.largest)
+
+    def _enough(self, share: float, *, reduced: bool = False) -> Ended | None:
+        """Why nothing left to try could score higher by more than a share, None if something could.
+
+        Args:
+            share: By how much something may still be better.
+            reduced: Whether the flips were all tried without each of their edits before.
+        """
+        search = self._search
+        highest = self._ceiling(self._least)
+        while search.found and search.best_score >= (1 - share) * highest:
+            # One that has needless edits will not stay.
+            if reduced or not search.ask_smaller():
+                return Ended("best_possible" if search.best_score >= highest else "good_enough")
+        return None

@@ -1,0 +1,85 @@
+"""The keywords of `explain`, written once: for Python, for many graphs and for the command line.
+
+This file loads nothing heavy, so that the command line can read its help texts without torch.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, cast, get_args
+
+from edgeflip.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from edgeflip.core import Constraints, EdgeFill, Noise
+    from edgeflip.oracle import Budget
+    from edgeflip.search import Watch
+
+
+class Option(NamedTuple):
+    """What is to be known of one keyword.
+
+    Attributes:
+        default: Its value when it is left out.
+        help: What it does, in a sentence.
+    """
+
+    default: Any
+    help: str
+
+
+class ExplainOptions(TypedDict, total=False):
+    """Keywords of `explain`, `explain_many` and `explain_each_class`.
+
+    Example:
+        >>> OPTIONS["keep"].default
+        20
+    """
+
+    target: Annotated["int | str | None", Option(None, "The wanted class, by number or name.")]
+    constraints: Annotated["Constraints | None", Option(None, "What may change.")]
+    budget: Annotated[
+        "Budget | None", Option(None, "How much to spend; by default the method's own.")
+    ]
+    fill: Annotated["EdgeFill | None", Option(None, "Attributes of added edges.")]
+    keep: Annotated[int, Option(20, "At most this many counterfactuals are kept.")]
+    number: Annotated[
+        "int | None",
+        Option(None, "At most this many, chosen to be good and different, in place of the best."),
+    ]
+    diversity: Annotated[
+        float, Option(0.5, "What being different counts beside the score, from 0 to 1.")
+    ]
+    robust: Annotated[
+        int, Option(0, "The best are tried on this many noisy copies, and ordered by it.")
+    ]
+    noise: Annotated["Noise | None", Option(None, "The noise of these copies.")]
+    seed: Annotated[int, Option(0, "The same seed gives the same answer.")]
+    watch: Annotated[
+        "Watch | None",
+        Option(None, "Called with every step of the search; returns False to end it."),
+    ]
+
+
+OPTIONS: dict[str, Option] = {
+    name: next(part for part in get_args(hint) if isinstance(part, Option))
+    for name, hint in ExplainOptions.__annotations__.items()
+}
+"""Every keyword with its default and what it does."""
+
+
+def complete(options: ExplainOptions, *, without: tuple[str, ...] = ()) -> ExplainOptions:
+    """Options with all defaults filled in.
+
+    Args:
+        options: What the caller gave.
+        without: Keywords that mean nothing here.
+
+    Raises:
+        UnknownNameError: For a keyword that does not exist, with the nearest one.
+        ConfigError: For one that means nothing here.
+    """
+    for name in options:
+        if name in without:
+            raise ConfigError(f"expected no '{name}' in this call, got one; leave it out.")
+        if name not in OPTIONS:
+            raise unknown_name("keyword", name, OPTIONS)
+    defaults = {name: option.default for name, option in OPTIONS.items()}
+    return cast(ExplainOptions, {**defaults, **options})

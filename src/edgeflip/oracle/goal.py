@@ -1,0 +1,214 @@
+"""When an output counts: a goal, bound to the output on the input.
+
+Outputs are rows of probabilities or values, as an oracle gives them. The search asks a goal whether
+outputs reach it, how near they come, and how far they fell; it knows nothing of classes itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from edgeflip.errors import ArtifactError, NotApplicableError
+
+
+@runtime_checkable
+class Goal(Protocol):
+    """What a search is after."""
+
+    @property
+    def kind(self) -> str:
+        """What sort of goal it is; written into saved answers."""
+        ...
+
+    @property
+    def ceiling(self) -> float:
+        """The largest `fall` there can be."""
+        ...
+
+    def reached(self, outputs: Tensor) -> Tensor:
+        """Which outputs reach the goal; never one that is NaN [outputs]."""
+        ...
+
+    def margins(self, outputs: Tensor) -> Tensor:
+        """How far each output is along every way to the goal, above 0 when reached [outputs, ways].
+
+        Log-odds for probabilities, a distance for values. NaN where the output is.
+        """
+        ...
+
+    def fall(self, outputs: Tensor) -> Tensor:
+        """How much of what was predicted is gone, 0 to 1; for classes the paper's fidelity [outputs]."""
+        ...
+
+    def decidedness(self, outputs: Tensor) -> Tensor:
+        """How clearly outputs that reach the goal do so, 0 to 1 [outputs]."""
+        ...
+
+    def describe(self, output: Sequence[float]) -> str:
+        """An output in words."""
+        ...
+
+    @property
+    def wanted(self) -> str:
+        """What would reach the goal, in words."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the `kind`; `goal_from_dict` is the inverse."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClassGoal:
+    """Another class than the predicted one, or a certain one.
+
+    Attributes:
+        before: The oracle's class probabilities on the input.
+        target: The wanted class, None for any other.
+        class_names: Names of the classes, when known.
+
+    Example:
+        >>> goal = ClassGoal((0.9, 0.1))
+        >>> goal.reached(torch.tensor([[0.4, 0.6], [0.8, 0.2]])).tolist()
+        [True, False]
+    """
+
+    before: tuple[float, ...]
+    target: int | None = None
+    class_names: tuple[str, ...] | None = None
+
+    kind: ClassVar[str] = "class"
+
+    @cached_property
+    def label(self) -> int:
+        """The class predicted for the input."""
+        return max(range(len(self.before)), key=self.before.__getitem__)
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes C."""
+        return len(self.before)
+
+    @property
+    def aims_at_one_class(self) -> bool:
+        """Whether only one class can be the new one."""
+        return self.target is not None or self.num_classes == 2
+
+    @property
+    def wants_one_of_many(self) -> bool:
+        """Whether a class is asked for where there are others to change to."""
+        return self.target is not None and self.num_classes > 2
+
+    @property
+    def ceiling(self) -> float:
+        """The label's probability cannot fall below 0."""
+        return self.before[self.label]
+
+    def reached(self, outputs: Tensor) -> Tensor:
+        """Where the prediction is another class as asked [outputs]."""
+        labels = outputs.argmax(dim=1)
+        changed = labels != self.label if self.target is None else labels == self.target
+        return changed & ~outputs.isnan().any(dim=1)
+
+    def margins(self, outputs: Tensor) -> Tensor:
+        """Log-odds of each wanted class: against the label, or against all others for a target."""
+        logs = outputs.double().clamp(min=1e-30).log()
+        if self.target is not None:
+            rivals = logs.clone()
+            rivals[:, self.target] = -torch.inf
+            return (logs[:, self.target] - rivals.max(dim=1).values)[:, None]
+        others = [c for c in range(logs.size(1)) if c != self.label]
+        return logs[:, others] - logs[:, [self.label]]
+
+    def fall(self, outputs: Tensor) -> Tensor:
+        """How far the label's probability fell, the paper's fidelity [outputs]."""
+        return torch.tensor(self.before[self.label]) - outputs[:, self.label]
+
+    def decidedness(self, outputs: Tensor) -> Tensor:
+        """Probability of the new class minus the largest other one [outputs]."""
+        if outputs.size(1) < 2:
+            return torch.zeros(len(outputs))
+        top = outputs.topk(2, dim=1).values
+        return top[:, 0] - top[:, 1]
+
+    def class_name(self, label: int) -> str:
+        """A class by name where names are known, else by number."""
+        return self.class_names[label] if self.class_names else str(label)
+
+    def describe(self, output: Sequence[float]) -> str:
+        """The predicted class and its probability."""
+        label = max(range(len(output)), key=output.__getitem__)
+        return f"{self.class_name(label)} ({output[label]:.2f})"
+
+    @property
+    def wanted(self) -> str:
+        """The target, or any other class."""
+        return "another class" if self.target is None else self.class_name(self.target)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        names = None if self.class_names is None else list(self.class_names)
+        return {
+            "kind": self.kind,
+            "before": list(self.before),
+            "target": self.target,
+            "class_names": names,
+        }
+
+    @classmethod
+    def from_dict(cls, payload: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        names = payload["class_names"]
+        return cls(
+            tuple(payload["before"]),
+            payload["target"],
+            None if names is None else tuple(names),
+        )
+
+
+def class_goal(goal: Goal, method: str) -> ClassGoal:
+    """The goal as one about classes, for methods that learn from classes.
+
+    Raises:
+        NotApplicableError: If it is another.
+    """
+    if isinstance(goal, ClassGoal):
+        return goal
+    raise NotApplicableError(
+        f"expected a goal about classes for '{method}', got one of kind '{goal.kind}'; use 'edgeflip' or "
+        "'random'."
+    )
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], Goal]] = {ClassGoal.kind: ClassGoal.from_dict}
+
+
+def register_goal(kind: str, read: Callable[[Mapping[str, Any]], Goal]) -> None:
+    """Tell how saved answers with a kind of goal are read.
+
+    Args:
+        kind: The `kind` of the goal.
+        read: The inverse of its `to_dict`.
+    """
+    _READERS[kind] = read
+
+
+def goal_from_dict(payload: Mapping[str, Any]) -> Goal:
+    """A goal from what its `to_dict` gave.
+
+    Raises:
+        ArtifactError: If nobody has told how such a goal is read.
+    """
+    kind = payload.get("kind")
+    if kind not in _READERS:
+        raise ArtifactError(
+            f"expected a goal of a known kind ({', '.join(_READERS)}), got {kind!r}; import the package "
+            "that defines it, or call register_goal."
+        )
+    return _READERS[str(kind)](payload)
