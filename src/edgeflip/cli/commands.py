@@ -18,9 +18,8 @@ from edgeflip.cli.options import (
     DatasetName,
     Limits,
     Method,
-    Settings,
+    Patterns,
     Source,
-    Split,
     TrainedOracle,
     Training,
     UserModel,
@@ -167,29 +166,8 @@ def demo(
 @command(app)
 def summarize(
     source: Source,
+    patterns: Patterns,
     trained: TrainedOracle,
-    from_class: Annotated[
-        str, typer.Option(metavar="CLASS", help="The class to summarize, by number or name.")
-    ] = "0",
-    to_class: Annotated[
-        str | None,
-        typer.Option(metavar="CLASS", help="The class to become; any other by default."),
-    ] = None,
-    patterns: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many patterns to show.")
-    ] = 5,
-    theta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", help="A pattern covers graphs within this share of their nodes and edges."
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Length of the walk; by default the preset's."),
-    ] = None,
-    split: Split = "test",
-    settings: Settings = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -208,8 +186,7 @@ def summarize(
     """
     from edgeflip.cli.summarize import Summarizing
 
-    job = Summarizing(source, trained, from_class, to_class, patterns, theta, steps, split)
-    job.run(settings or [], out, as_json=as_json)
+    Summarizing(source, patterns, trained).run(out, as_json=as_json)
 
 
 @command(app)
@@ -259,7 +236,7 @@ def run(
     ] = True,
     models: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where trained models go; by default beside."),
+        typer.Option(metavar="FOLDER", help="Where trained models go; by default to the results."),
     ] = None,
     dataset: Annotated[
         list[str] | None,

@@ -21,12 +21,14 @@ class _Output(Console):
 
 
 def _stdout() -> Console:
-    return _Output(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_FILES)
+    width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
+    # What we print are names, paths and SMILES, whose brackets and colons mean themselves.
+    return _Output(highlight=False, markup=False, emoji=False, width=width)
 
 
 def say(text: str) -> None:
     """Print a sentence; the terminal wraps it, so that paths in it can be copied."""
-    _stdout().print(text, soft_wrap=True, markup=False)
+    _stdout().print(text, soft_wrap=True)
 
 
 def table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
@@ -37,18 +39,29 @@ def table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) 
         numbers: Those of them that hold numbers, which stand at the right.
         title: What stands above.
     """
-    made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    # No lines around and between the columns: in 80 of them, edges need the room.
+    made = Table(
+        title=title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     right = set(numbers)
-    for place, name in enumerate(columns):
+    for index, name in enumerate(columns):
+        # Folded and never cut off: half an edge tells nothing.
         made.add_column(
-            name, no_wrap=place == 0 or name in right, justify="right" if name in right else "left"
+            name,
+            no_wrap=index == 0 or name in right,
+            justify="right" if name in right else "left",
+            overflow="fold",
         )
     return made
 
 
 def show(made: Table) -> None:
     """Print a table."""
-    _stdout().print(made, markup=False)
+    _stdout().print(made)
 
 
 def edge_list(edges: Iterable[tuple[int, int]]) -> str:

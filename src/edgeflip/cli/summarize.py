@@ -13,7 +13,7 @@ import typer
 
 from edgeflip.bench import draw_summary, require_matplotlib
 from edgeflip.cli.console import edge_list, say, show, table
-from edgeflip.cli.options import Source, TrainedOracle
+from edgeflip.cli.options import Patterns, Source, TrainedOracle
 from edgeflip.cli.reading import check_folder, class_number, graphs_of, read_overrides
 from edgeflip.cli.terminal import NOTHING_FOUND, print_json
 from edgeflip.datasets import DatasetBundle
@@ -31,28 +31,23 @@ class Summarizing:
     """One call of `edgeflip summarize`, as its options say."""
 
     source: Source
+    wanted: Patterns
     trained: TrainedOracle
-    from_class: str
-    to_class: str | None
-    patterns: int
-    theta: float | None
-    steps: int | None
-    split: str
 
-    def run(self, settings: Sequence[str], out: Path | None, *, as_json: bool) -> None:
+    def run(self, out: Path | None, *, as_json: bool) -> None:
         """Find the patterns and show them; all options are checked before any work is done."""
         self.trained.check_seed()
-        config = self._config(settings)
+        config = self._config()
         check_folder(out)
         if out is not None:
             require_matplotlib()
         bundle = self.source.bundle()
-        graphs = graphs_of(bundle, self.split)
-        aim = _aim(bundle, self.from_class, self.to_class)
+        graphs = graphs_of(bundle, self.wanted.split)
+        aim = _aim(bundle, self.wanted.from_class, self.wanted.to_class)
         oracle, _ = self.trained.load(bundle)
         summary, places = self._walk(bundle, graphs, aim, oracle, config)
-        shown = min(self.patterns, len(summary))
-        payload = _payload(summary, bundle, self.split, places, shown)
+        shown = min(self.wanted.patterns, len(summary))
+        payload = _payload(summary, bundle, self.wanted.split, places, shown)
         if out is not None:
             write_json(out / "summary.json", payload)
             title = f"{bundle.name}: {payload['from']} to {payload['to']}"
@@ -65,13 +60,15 @@ class Summarizing:
         if not len(summary):
             raise typer.Exit(NOTHING_FOUND)
 
-    def _config(self, settings: Sequence[str]) -> Any:
+    def _config(self) -> Any:
         explainer = GCFExplainer.for_dataset(
-            self.source.dataset, profile=self.trained.profile, overrides=read_overrides(settings)
+            self.source.dataset,
+            profile=self.trained.profile,
+            overrides=read_overrides(self.wanted.settings or []),
         )
-        if self.theta is None:
+        if self.wanted.theta is None:
             return explainer.config
-        return replace(explainer.config, theta=self.theta, theta_summary=None)
+        return replace(explainer.config, theta=self.wanted.theta, theta_summary=None)
 
     def _walk(
         self,
@@ -88,10 +85,10 @@ class Summarizing:
             if not members.numel():
                 raise ConfigError(
                     f"expected graphs that the oracle predicts as {_name(bundle, aim.source)}, got none "
-                    f"among the {self.split} graphs; name another class or split."
+                    f"among the {self.wanted.split} graphs; name another class or split."
                 )
             inputs = min(members.numel(), config.max_inputs or members.numel())
-            length = self.steps or config.steps_per_input * inputs
+            length = self.wanted.steps or config.steps_per_input * inputs
             with progress_bar("walking", total=length, unit="step", shown=True) as bar:
                 summary = walk_and_summarize(
                     [graphs[index] for index in members.tolist()],
