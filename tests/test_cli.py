@@ -284,11 +284,35 @@ def test_ctrl_c_while_training_ends_with_130_and_no_traceback(tmp_path):
 
 
 def test_learning_is_told_in_words():
-    from edgeflip.cli import _learnt
+    from edgeflip.cli.train import describe_learning
     from edgeflip.explainers.rsgg_ce import GanReport
 
-    assert _learnt(None) == "nothing to learn"
-    told = _learnt((GanReport(3, 0.125, 0.25), GanReport(4, 0.5, 0.5)))
+    assert describe_learning(None) == "nothing to learn"
+    told = describe_learning((GanReport(3, 0.125, 0.25), GanReport(4, 0.5, 0.5)))
     assert told.count(";") == 1
     assert "3" in told
     assert "0.125" in told
+
+
+def test_brackets_and_colons_are_printed_as_they_are(capsys):
+    from edgeflip.cli.console import say, show, table
+
+    name = "C[bold]c:smile:c"
+    rows = table("molecule")
+    rows.add_row(name)
+    show(rows)
+    say(name)
+    assert capsys.readouterr().out.count(name) == 2
+
+
+def test_edges_are_never_cut_off_in_a_narrow_terminal(capsys, monkeypatch):
+    from edgeflip.cli import console
+
+    monkeypatch.setattr(console, "_WIDTH_OF_FILES", 40)
+    rows = console.table("rank", "added", "probability", "robustness", numbers=["rank"])
+    rows.add_row("1", console.edge_list([(10, 21), (11, 22), (12, 23)]), "0.1", "0.2")
+    console.show(rows)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    for edge in ("10-21", "11-22", "12-23"):
+        assert edge in out

@@ -1,85 +1,369 @@
-"""Options that several commands take, and how they are read."""
+"""Every option that more than one command takes, written once, and what its values stand for.
+
+Nothing here may import torch at the top, for the help reads these options.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from torch_geometric.data import Data
 
-from edgeflip.datasets import DatasetBundle
-from edgeflip.errors import ConfigError, TargetError, unknown_name
+from edgeflip.cli.groups import OptionGroup
+from edgeflip.cli.keywords import default_of, from_field
+from edgeflip.cli.reading import check_folder, read_overrides
+from edgeflip.cli.terminal import note
+from edgeflip.errors import ConfigError
 
-Profile = Annotated[str, typer.Option(help="Preset profile: paper, cpu or smoke.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
-Dataset = Annotated[str | None, typer.Argument(help="Name of a dataset; see 'edgeflip datasets'.")]
+if TYPE_CHECKING:
+    from edgeflip.core import Constraints
+    from edgeflip.datasets import DatasetBundle
+    from edgeflip.explainers import CounterfactualExplainer
+    from edgeflip.oracle import Budget, ModelOracle
 
-
-def default_folder(bundle: DatasetBundle, profile: str, seed: int) -> Path:
-    """Where the oracle of a dataset is kept when no folder is named."""
-    return Path("runs") / f"{bundle.name}-{profile}-s{seed}" / "oracle"
-
-
-def check_folder(path: Path | None) -> None:
-    """Refuse a path that cannot become a folder before any work is done for it."""
-    if path is None:
-        return
-    for part in (path, *path.parents):
-        if part.exists():
-            if not part.is_dir():
-                raise ConfigError(
-                    f"expected a folder at {path}, got the file {part}; give another path."
-                )
-            if not os.access(part, os.W_OK):
-                raise ConfigError(
-                    f"expected a folder that can be written, got {part}; give another path."
-                )
-            return
-
-
-def class_number(bundle: DatasetBundle | None, target: str) -> int:
-    """A class by number or name."""
-    names = [name.lower() for name in bundle.class_names] if bundle is not None else []
-    if target.lower() in names:
-        return names.index(target.lower())
-    try:
-        return int(target)
-    except ValueError:
-        error = unknown_name("class", target, names)
-        raise TargetError(str(error)) from None
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Folder of dataset files; by default $EDGEFLIP_DATA."),
+]
+DatasetName = Annotated[
+    str, typer.Argument(metavar="DATASET", help="Name of a dataset; see 'edgeflip datasets'.")
+]
+Split = Annotated[
+    str, typer.Option(metavar="NAME", help="Part of the data: test, val, train or all.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Replace a setting of the method; may be repeated."
+    ),
+]
 
 
-def read_overrides(settings: Sequence[str]) -> dict[str, Any]:
-    """Settings given as key=value, the value read as JSON where it is."""
-    values: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or not key:
+@dataclass(frozen=True)
+class Source(OptionGroup):
+    """Where graphs come from: a dataset by name, or files of the user."""
+
+    title: ClassVar[str] = "Data"
+
+    dataset: Annotated[
+        str | None,
+        typer.Argument(metavar="DATASET", help="Name of a dataset; see 'edgeflip datasets'."),
+    ] = None
+    data_dir: DataDir = None
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Your own graphs instead of a dataset: a CSV of SMILES or a folder of graphs.",
+        ),
+    ] = None
+    label_column: Annotated[
+        str, typer.Option(metavar="NAME", help="With --data: column of the labels.")
+    ] = "label"
+    smiles_column: Annotated[
+        str, typer.Option(metavar="NAME", help="With --data: column of the molecules.")
+    ] = "smiles"
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --data: the labels of a folder of graphs."),
+    ] = None
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="With --data: split every class alike.")
+    ] = False
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="With --data: leave out invalid SMILES.")
+    ] = False
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the user named any data."""
+        return self.dataset is not None or self.data is not None
+
+    def bundle(self) -> DatasetBundle:
+        """The graphs, split and labelled."""
+        from edgeflip.datasets import load_dataset, load_graphs
+
+        if (self.dataset is None) == (self.data is None):
+            got = "neither" if self.dataset is None else "both"
             raise ConfigError(
-                f"expected --set key=value, got '{setting}'; for example --set max_added=3."
+                f"expected the name of a dataset or --data PATH, got {got}; see 'edgeflip datasets'."
             )
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = text
-        *path, last = key.split(".")
-        table = values
-        for part in path:
-            table = table.setdefault(part, {})
-            if not isinstance(table, dict):
-                raise ConfigError(f"expected --set to name each setting once, got '{key}' twice.")
-        table[last] = value
-    return values
+        if self.data is None:
+            return load_dataset(str(self.dataset), self.data_dir)
+        bundle = load_graphs(
+            self.data,
+            label_column=self.label_column,
+            smiles_column=self.smiles_column,
+            labels=self.labels,
+            stratified=self.stratified,
+            skip_invalid=self.skip_invalid,
+        )
+        if bundle.card.notes:
+            note(bundle.card.notes)
+        return bundle
 
 
-def graphs_of(bundle: DatasetBundle, split: str) -> Sequence[Data]:
-    """The graphs of a split by its name."""
-    parts = {"test": bundle.test, "val": bundle.val, "train": bundle.train, "all": bundle.graphs}
-    if split not in parts:
-        raise unknown_name("split", split, parts)
-    return parts[split]
+@dataclass(frozen=True)
+class WhichGraphs(OptionGroup):
+    """Which graphs are explained: by their place in the data, or read from files."""
+
+    title: ClassVar[str] = "Graphs to explain"
+
+    index: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Place in the split, from 0; may be repeated."),
+    ] = None
+    split: Split = "test"
+    graph_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--graph", metavar="FILE", help="A JSON, GraphML or GEXF file; may be repeated."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Training(OptionGroup):
+    """How models are trained, and what makes it repeatable."""
+
+    title: ClassVar[str] = "Training"
+
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Settings: paper (as published), cpu or smoke (seconds)."
+        ),
+    ] = "cpu"
+    seed: Annotated[int, from_field("seed", metavar="N")] = default_of("seed")
+
+    def check_seed(self) -> None:
+        """Refuse a seed that cannot be one before any work is done."""
+        from edgeflip.support import check_seed
+
+        check_seed(self.seed)
+
+    def folder(self, bundle: DatasetBundle, named: Path | None) -> Path:
+        """Where the oracle of a dataset is kept, in the folder the user named or in a default one."""
+        folder = named or Path("runs") / f"{bundle.name}-{self.profile}-s{self.seed}" / "oracle"
+        check_folder(folder)
+        return folder
+
+
+@dataclass(frozen=True)
+class TrainedOracle(Training):
+    """The oracle of a dataset: read from its folder, or trained when it is not there."""
+
+    title: ClassVar[str] = "Oracle"
+
+    oracle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="A trained oracle; it is trained first when it is not there."
+        ),
+    ] = None
+
+    def load(self, bundle: DatasetBundle) -> tuple[ModelOracle, Path]:
+        """The oracle and its folder."""
+        from edgeflip.training import oracle_for
+
+        folder = self.folder(bundle, self.oracle)
+        trained = oracle_for(bundle, folder, profile=self.profile, seed=self.seed, progress=True)
+        return trained, folder
+
+
+@dataclass(frozen=True)
+class UserModel(OptionGroup):
+    """A model of the user, instead of an oracle that edgeflip trains."""
+
+    title: ClassVar[str] = "Your own model"
+
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.PY:FUNCTION",
+            help="The function returns your model; the file is run, so trust it.",
+        ),
+    ] = None
+    weights: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its weights, as safetensors.")
+    ] = None
+
+    def load(self, bundle: DatasetBundle | None) -> ModelOracle:
+        """The model as an oracle, with the class names of the data it is asked about."""
+        from edgeflip.cli.user_model import user_oracle
+
+        assert self.model is not None
+        return user_oracle(self.model, self.weights, bundle.class_names if bundle else None)
+
+
+@dataclass(frozen=True)
+class Method(OptionGroup):
+    """An explainer by name, with its settings."""
+
+    title: ClassVar[str] = "Method"
+
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="How to search; see 'edgeflip methods'.")
+    ] = "edgeflip"
+    ranking: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What is best: paper, sparse, confident, plausible, robust, or a mix such as "
+            "paper=1,plausible=0.5.",
+        ),
+    ] = None
+    denoise: Annotated[
+        bool | None, typer.Option(help="With dr-cfgnn: first leave out unlikely edges.")
+    ] = None
+    one_hot: Annotated[
+        bool | None, typer.Option(help="Tell the link predictor the wanted class.")
+    ] = None
+    factual: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Factual explainer: subgraphx or occlusion."),
+    ] = None
+    settings: Settings = None
+
+    def explainer(self, dataset: str | None, profile: str) -> CounterfactualExplainer[Any]:
+        """The explainer with the preset of a dataset and what the user replaced of it."""
+        from edgeflip.explainers import make_explainer
+
+        overrides = read_overrides(self.settings or [])
+        flags = {"denoise": self.denoise, "one_hot": self.one_hot, "factual": self.factual}
+        overrides |= {key: value for key, value in flags.items() if value is not None}
+        return make_explainer(
+            self.method,
+            dataset=dataset,
+            profile=profile,
+            overrides=overrides,
+            ranking=self.ranking,
+        )
+
+
+@dataclass(frozen=True)
+class Limits(OptionGroup):
+    """What may change, and how much may be spent on it."""
+
+    title: ClassVar[str] = "Limits"
+
+    additions: Annotated[
+        bool, typer.Option(show_default=False, help="Whether edges may be added; yes by default.")
+    ] = True
+    removals: Annotated[
+        bool, typer.Option(show_default=False, help="Whether edges may be removed; yes by default.")
+    ] = True
+    max_edits: Annotated[int | None, typer.Option(metavar="N", help="At most this many edits.")] = (
+        None
+    )
+    chemistry: Annotated[
+        bool,
+        typer.Option(
+            show_default=False, help="Whether molecules must stay possible; yes by default."
+        ),
+    ] = True
+    calls: Annotated[
+        int | None, typer.Option(metavar="N", help="At most this many oracle calls per graph.")
+    ] = None
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="At most this many seconds per graph.")
+    ] = None
+
+    def constraints(self) -> Constraints:
+        """What may change in any graph; the rules of chemistry depend on the graph."""
+        from edgeflip.core import Constraints
+
+        return Constraints(
+            allow_additions=self.additions,
+            allow_removals=self.removals,
+            max_edits=self.max_edits,
+        )
+
+    def constraints_for(self, graph: Any, bundle: DatasetBundle | None) -> Constraints:
+        """What may change in one graph."""
+        from edgeflip.datasets import molecule_constraints
+
+        plain = self.constraints()
+        if not self.chemistry:
+            return plain
+        if bundle is not None:
+            return bundle.constraints_for(graph) & plain
+        is_molecule = "smiles" in graph or "z" in graph
+        return molecule_constraints(graph) & plain if is_molecule else plain
+
+    def budget(self, default: Budget) -> Budget:
+        """How much may be spent on a graph; what the user left open is the method's own."""
+        from edgeflip.oracle import Budget
+
+        return Budget(
+            oracle_calls=default.oracle_calls if self.calls is None else self.calls,
+            seconds=default.seconds if self.seconds is None else self.seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Wanted(OptionGroup):
+    """Which counterfactuals are wanted, and how many."""
+
+    title: ClassVar[str] = "Answers"
+
+    target: Annotated[str | None, from_field("target", metavar="CLASS")] = default_of("target")
+    each_class: Annotated[
+        bool, typer.Option("--each-class", help="One answer for every other class.")
+    ] = False
+    keep: Annotated[int, from_field("keep", metavar="N")] = default_of("keep")
+    number: Annotated[int | None, from_field("number", metavar="N")] = default_of("number")
+    diversity: Annotated[float, from_field("diversity", metavar="X")] = default_of("diversity")
+    robust: Annotated[int, from_field("robust", metavar="N")] = default_of("robust")
+
+    def check(self) -> None:
+        """Refuse what makes no sense before any work is done."""
+        from edgeflip.search import Selection
+
+        if self.keep < 1 or self.keep > 2**31:
+            raise ConfigError(f"expected --keep of at least 1, got {self.keep}.")
+        if self.each_class and self.target is not None:
+            raise ConfigError("expected --target or --each-class, got both; leave one of them out.")
+        Selection(self.keep, self.number, self.diversity, self.robust)
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of `explain` and `explain_each_class` that they become."""
+        return {
+            "keep": self.keep,
+            "number": self.number,
+            "diversity": self.diversity,
+            "robust": self.robust,
+        }
+
+
+@dataclass(frozen=True)
+class Patterns(OptionGroup):
+    """Which counterfactual graphs stand for a class, and how they are looked for."""
+
+    title: ClassVar[str] = "Patterns"
+
+    from_class: Annotated[
+        str, typer.Option(metavar="CLASS", help="The class to summarize, by number or name.")
+    ] = "0"
+    to_class: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="The class to become; any other by default."),
+    ] = None
+    patterns: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many patterns to show.")
+    ] = 5
+    theta: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", help="A pattern covers graphs within this share of their nodes and edges."
+        ),
+    ] = None
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Length of the walk; by default the preset's."),
+    ] = None
+    split: Split = "test"
+    settings: Settings = None

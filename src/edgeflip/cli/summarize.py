@@ -1,152 +1,106 @@
-"""`edgeflip summarize`: the few counterfactual graphs that lie near most graphs of a class."""
+"""What `edgeflip summarize` does: few counterfactual graphs that lie near most graphs of a class."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
 import typer
-from rich.table import Table
 
 from edgeflip.bench import draw_summary, require_matplotlib
-from edgeflip.cli.options import (
-    AsJson,
-    Dataset,
-    Profile,
-    Seed,
-    check_folder,
-    class_number,
-    default_folder,
-    graphs_of,
-    read_overrides,
-)
-from edgeflip.cli.terminal import NOTHING_FOUND, DataDir, print_json, stdout
-from edgeflip.cli.user_inputs import (
-    Data,
-    LabelColumn,
-    Labels,
-    SkipInvalid,
-    SmilesColumn,
-    Stratified,
-    chosen_bundle,
-)
+from edgeflip.cli.console import edge_list, say, show, table
+from edgeflip.cli.options import Patterns, Source, TrainedOracle
+from edgeflip.cli.reading import check_folder, class_number, graphs_of, read_overrides
+from edgeflip.cli.terminal import NOTHING_FOUND, print_json
 from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ConfigError, TargetError
 from edgeflip.explainers import Aim, GCFExplainer, Summary, asker
 from edgeflip.explainers import summarize as walk_and_summarize
-from edgeflip.oracle import checked_proba
-from edgeflip.support import check_seed, progress_bar, seeded, write_json, write_lines
-from edgeflip.training import oracle_for
+from edgeflip.oracle import ModelOracle, checked_proba
+from edgeflip.support import progress_bar, seeded, write_json, write_lines
 
 _MARKS = (1, 2, 3, 5, 10, 25, 50, 100)
 
 
-def summarize(
-    dataset: Dataset = None,
-    from_class: Annotated[
-        str, typer.Option(help="Class whose graphs are looked at, by number or name.")
-    ] = "0",
-    to_class: Annotated[
-        str | None, typer.Option(help="Class they should become; any other by default.")
-    ] = None,
-    patterns: Annotated[int, typer.Option(min=1, help="How many patterns to show.")] = 5,
-    theta: Annotated[
-        float | None,
-        typer.Option(help="A pattern covers graphs within this share of their nodes and edges."),
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Length of the walk; by the preset by default.")
-    ] = None,
-    split: Annotated[str, typer.Option(help="Which graphs: test, val, train or all.")] = "test",
-    data: Data = None,
-    oracle: Annotated[
-        Path | None,
-        typer.Option(help="Folder of a trained oracle; trained first when it is not there."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Replace a setting: key=value.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write summary.json and summary.svg into this folder.")
-    ] = None,
-    label_column: LabelColumn = "label",
-    smiles_column: SmilesColumn = "smiles",
-    labels: Labels = None,
-    stratified: Stratified = False,
-    skip_invalid: SkipInvalid = False,
-    profile: Profile = "cpu",
-    seed: Seed = 0,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Find the few counterfactual graphs that lie near most graphs of a class, by GCFExplainer.
+@dataclass(frozen=True)
+class Summarizing:
+    """One call of `edgeflip summarize`, as its options say."""
 
-    Examples:
-    edgeflip summarize ba_2motifs --from-class 0 --to-class 1
-    edgeflip summarize bbbp --from-class 1 --theta 0.15 --patterns 8 --out bbbp_summary
-    """
-    check_seed(seed)
-    explainer = GCFExplainer.for_dataset(
-        dataset, profile=profile, overrides=read_overrides(settings or [])
-    )
-    config = explainer.config
-    if theta is not None:
-        config = replace(config, theta=theta, theta_summary=None)
-    check_folder(out)
-    if out is not None:
-        require_matplotlib()
-    bundle = chosen_bundle(
-        dataset,
-        data,
-        data_dir,
-        label_column=label_column,
-        smiles_column=smiles_column,
-        labels=labels,
-        stratified=stratified,
-        skip_invalid=skip_invalid,
-    )
-    graphs = graphs_of(bundle, split)
-    aim = _aim(bundle, from_class, to_class)
-    folder = oracle or default_folder(bundle, profile, seed)
-    check_folder(folder)
-    trained = oracle_for(bundle, folder, profile=profile, seed=seed, progress=True)
-    with seeded(seed), trained.frozen():
-        proba = checked_proba(trained, graphs)
-        members = torch.eq(proba.argmax(dim=1), aim.source or 0).nonzero().flatten()
-        if not members.numel():
-            raise ConfigError(
-                f"expected graphs that the oracle predicts as {_name(bundle, aim.source)}, got none "
-                f"among the {split} graphs; name another class or split."
-            )
-        inputs = min(members.numel(), config.max_inputs or members.numel())
-        length = steps or config.steps_per_input * inputs
-        with progress_bar("walking", total=length, unit="step", shown=True) as bar:
-            summary = walk_and_summarize(
-                [graphs[place] for place in members.tolist()],
-                proba[members],
-                aim,
-                asker(trained, config),
-                config,
-                np.random.default_rng(torch.initial_seed()),
-                steps=length,
-                before_step=bar.update,
-            )
-    shown = min(patterns, len(summary))
-    places = members.numpy()[summary.members]
-    payload = _payload(summary, bundle, split, places, shown)
-    if out is not None:
-        write_json(out / "summary.json", payload)
-        title = f"{bundle.name}: {payload['from']} to {payload['to']}"
-        write_lines(out / "summary.svg", [draw_summary(summary, count=max(1, shown), title=title)])
-    if as_json:
-        print_json(payload)
-    else:
-        _print(payload, out)
-    if not len(summary):
-        raise typer.Exit(NOTHING_FOUND)
+    source: Source
+    wanted: Patterns
+    trained: TrainedOracle
+
+    def run(self, out: Path | None, *, as_json: bool) -> None:
+        """Find the patterns and show them; all options are checked before any work is done."""
+        self.trained.check_seed()
+        config = self._config()
+        check_folder(out)
+        if out is not None:
+            require_matplotlib()
+        bundle = self.source.bundle()
+        graphs = graphs_of(bundle, self.wanted.split)
+        aim = _aim(bundle, self.wanted.from_class, self.wanted.to_class)
+        oracle, _ = self.trained.load(bundle)
+        summary, places = self._walk(bundle, graphs, aim, oracle, config)
+        shown = min(self.wanted.patterns, len(summary))
+        payload = _payload(summary, bundle, self.wanted.split, places, shown)
+        if out is not None:
+            write_json(out / "summary.json", payload)
+            title = f"{bundle.name}: {payload['from']} to {payload['to']}"
+            picture = draw_summary(summary, count=max(1, shown), title=title)
+            write_lines(out / "summary.svg", [picture])
+        if as_json:
+            print_json(payload)
+        else:
+            _print(payload, out)
+        if not len(summary):
+            raise typer.Exit(NOTHING_FOUND)
+
+    def _config(self) -> Any:
+        explainer = GCFExplainer.for_dataset(
+            self.source.dataset,
+            profile=self.trained.profile,
+            overrides=read_overrides(self.wanted.settings or []),
+        )
+        if self.wanted.theta is None:
+            return explainer.config
+        return replace(explainer.config, theta=self.wanted.theta, theta_summary=None)
+
+    def _walk(
+        self,
+        bundle: DatasetBundle,
+        graphs: Sequence[Any],
+        aim: Aim,
+        oracle: ModelOracle,
+        config: Any,
+    ) -> tuple[Summary, Any]:
+        """The patterns, and the places of the graphs they were made of in the split."""
+        with seeded(self.trained.seed), oracle.frozen():
+            proba = checked_proba(oracle, graphs)
+            members = torch.eq(proba.argmax(dim=1), aim.source or 0).nonzero().flatten()
+            if not members.numel():
+                raise ConfigError(
+                    f"expected graphs that the oracle predicts as {_name(bundle, aim.source)}, got none "
+                    f"among the {self.wanted.split} graphs; name another class or split."
+                )
+            inputs = min(members.numel(), config.max_inputs or members.numel())
+            length = self.wanted.steps or config.steps_per_input * inputs
+            with progress_bar("walking", total=length, unit="step", shown=True) as bar:
+                summary = walk_and_summarize(
+                    [graphs[index] for index in members.tolist()],
+                    proba[members],
+                    aim,
+                    asker(oracle, config),
+                    config,
+                    np.random.default_rng(torch.initial_seed()),
+                    steps=length,
+                    before_step=bar.update,
+                )
+        return summary, members.numpy()[summary.members]
 
 
 def _aim(bundle: DatasetBundle, from_class: str, to_class: str | None) -> Aim:
@@ -202,29 +156,26 @@ def _payload(
 
 
 def _print(payload: dict[str, Any], out: Path | None) -> None:
-    console = stdout()
     title = f"{payload['dataset']}: {payload['from']} to {payload['to']}"
-    console.print(
+    say(
         f"{title}, {payload['graphs']} graphs of the split '{payload['split']}', {payload['found']} "
         f"counterfactual graphs found, {payload['needed']} of them needed to cover all they cover "
-        f"(within {payload['theta']:g} of nodes and edges)",
-        soft_wrap=True,
+        f"(within {payload['theta']:g} of nodes and edges)"
     )
-    table = Table("pattern", "covers", "probability", "from graph", "added", "removed")
+    numbers = ["pattern", "covers", "probability", "from graph"]
+    rows = table(*numbers, "added", "removed", numbers=numbers)
     for rank, entry in enumerate(payload["patterns"], start=1):
-        added, removed = (
-            " ".join(f"{u}-{v}" for u, v in entry[key]) or "-" for key in ("added", "removed")
-        )
+        added, removed = (edge_list(entry[key]) for key in ("added", "removed"))
         chance = f"{entry['probability']:.3f}"
-        row = (str(rank), str(entry["covers"]), chance, str(entry["graph"]), added, removed)
-        table.add_row(*row)
-    console.print(table)
-    curve = Table("patterns", "coverage", "median edits to the nearest")
+        rows.add_row(str(rank), str(entry["covers"]), chance, str(entry["graph"]), added, removed)
+    show(rows)
+    cost = "median edits to the nearest"
+    curve = table("patterns", "coverage", cost, numbers=["patterns", cost])
     for entry in payload["curve"]:
         bar = "#" * round(20 * entry["coverage"])
         curve.add_row(
             str(entry["patterns"]), f"{entry['coverage']:.2f} {bar}", f"{entry['cost']:g}"
         )
-    console.print(curve)
+    show(curve)
     if out is not None:
-        console.print(f"Summary in {out} (summary.json, summary.svg)", soft_wrap=True)
+        say(f"Summary in {out} (summary.json, summary.svg)")

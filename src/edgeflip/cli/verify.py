@@ -1,13 +1,10 @@
-"""`edgeflip verify`: a saved proof of smallness is checked again."""
+"""What `edgeflip verify` does: a saved proof of smallness is checked again."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from edgeflip.cli.terminal import stdout
+from edgeflip.cli.console import say
 from edgeflip.core import Constraints
 from edgeflip.datasets import molecule_constraints
 from edgeflip.errors import ConstraintError, GraphError
@@ -15,20 +12,11 @@ from edgeflip.search import CounterfactualSet, verify_certificate
 from edgeflip.training import load_oracle
 
 
-def verify(
-    answer: Annotated[Path, typer.Argument(help="An answer that 'explain --out' wrote.")],
-    oracle: Annotated[Path, typer.Option(help="Folder of the oracle it was made for.")],
-) -> None:
-    """Check the certificate of an answer: try every smaller edit set again, one by one.
-
-    Example: edgeflip verify answers/ba_2motifs-test-0.json --oracle runs/demo/oracle
-    """
+def verify_answer(answer: Path, oracle: Path) -> None:
+    """Check the certificate of a saved answer and print what was tried."""
     read = CounterfactualSet.load_json(answer)
     tried = verify_certificate(read, load_oracle(oracle), constraints=_constraints_of(read))
-    stdout().print(
-        f"Verified with {tried:,} edited graph{'s'[: tried != 1]}: {read.certificate}.",
-        soft_wrap=True,
-    )
+    say(f"Verified with {tried:,} edited graph{'s'[: tried != 1]}: {read.certificate}.")
 
 
 def _constraints_of(answer: CounterfactualSet) -> Constraints:

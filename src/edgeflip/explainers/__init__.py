@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig, PublishedCode
     from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
+    from edgeflip.explainers.options import OPTIONS, ExplainOptions
     from edgeflip.explainers.registry import (
         explainer_class,
         list_explainers,
@@ -24,7 +25,9 @@ _FILE = {
     "DRCFGNNConfig": "edgeflip.explainers.dr_cfgnn",
     "EdgeFlip": "edgeflip.explainers.edgeflip",
     "EdgeFlipConfig": "edgeflip.explainers.edgeflip",
+    "ExplainOptions": "edgeflip.explainers.options",
     "GCFExplainer": "edgeflip.explainers.gcfexplainer",
+    "OPTIONS": "edgeflip.explainers.options",
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
     "SearchInterrupted": "edgeflip.explainers.base",
     "Summary": "edgeflip.explainers.gcfexplainer",
@@ -38,11 +41,13 @@ _FILE = {
 
 __all__ = [
     "DRCFGNN",
+    "OPTIONS",
     "Aim",
     "CounterfactualExplainer",
     "DRCFGNNConfig",
     "EdgeFlip",
     "EdgeFlipConfig",
+    "ExplainOptions",
     "GCFExplainer",
     "PublishedCode",
     "SearchInterrupted",

@@ -33,25 +33,29 @@ class ExplainOptions(TypedDict, total=False):
         20
     """
 
-    target: Annotated["int | str | None", Option(None, "The wanted class, by number or name.")]
+    target: Annotated[
+        "int | str | None",
+        Option(None, "The wanted class, by number or name; any other class by default."),
+    ]
     constraints: Annotated["Constraints | None", Option(None, "What may change.")]
     budget: Annotated[
         "Budget | None", Option(None, "How much to spend; by default the method's own.")
     ]
     fill: Annotated["EdgeFill | None", Option(None, "Attributes of added edges.")]
-    keep: Annotated[int, Option(20, "At most this many counterfactuals are kept.")]
+    keep: Annotated[int, Option(20, "At most this many counterfactuals are kept, the best ones.")]
     number: Annotated[
         "int | None",
-        Option(None, "At most this many, chosen to be good and different, in place of the best."),
+        Option(None, "At most this many, chosen to be good and different from each other."),
     ]
     diversity: Annotated[
-        float, Option(0.5, "What being different counts beside the score, from 0 to 1.")
+        float, Option(0.5, "How much being different counts beside the score, from 0 to 1.")
     ]
     robust: Annotated[
-        int, Option(0, "The best are tried on this many noisy copies, and ordered by it.")
+        int,
+        Option(0, "Try the best on this many noisy copies of the graph; robust ones come first."),
     ]
     noise: Annotated["Noise | None", Option(None, "The noise of these copies.")]
-    seed: Annotated[int, Option(0, "The same seed gives the same answer.")]
+    seed: Annotated[int, Option(0, "Same seed, same result.")]
     watch: Annotated[
         "Watch | None",
         Option(None, "Called with every step of the search; returns False to end it."),

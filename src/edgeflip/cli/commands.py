@@ -1,0 +1,312 @@
+"""Every command: its options, its help, and the one call that does the work.
+
+This file is all that `edgeflip --help` reads, so it imports nothing that works with graphs. What does
+the work is imported by the command itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflip import __version__
+from edgeflip.cli.options import (
+    AsJson,
+    DataDir,
+    DatasetName,
+    Limits,
+    Method,
+    Patterns,
+    Source,
+    TrainedOracle,
+    Training,
+    UserModel,
+    Wanted,
+    WhichGraphs,
+)
+from edgeflip.cli.registration import command
+
+app = typer.Typer(
+    help="Which few edges would have to come or go for a graph's prediction to change class?\n\n"
+    "Exit codes: 0 done, 1 no counterfactual found, 2 bad input, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+bench = typer.Typer(
+    help="Compare methods on datasets and report the results.\n\n"
+    "Run a spec first, then report it beside the published figures.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+data = typer.Typer(help="Download datasets.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@command(app)
+def datasets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List the datasets and whether they are at hand.
+
+    Example: edgeflip datasets --data-dir ~/graphs
+    """
+    from edgeflip.cli.listing import print_datasets
+
+    print_datasets(data_dir, as_json=as_json)
+
+
+@command(app)
+def methods(as_json: AsJson = False) -> None:
+    """List the methods by the names that --method takes.
+
+    Example: edgeflip methods
+    """
+    from edgeflip.cli.listing import print_methods
+
+    print_methods(as_json=as_json)
+
+
+@command(app)
+def train(
+    source: Source,
+    training: Training,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the oracle goes; by default to a folder in runs/, where 'explain' finds it.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Also fit this method; see 'edgeflip methods'."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train an oracle, the model to be explained, and save it.
+
+    The folder gets config.json and model.safetensors. With --method, that method is fitted too and
+    kept beside the oracle, where 'explain' finds it.
+
+    Examples:
+    edgeflip train ba_2motifs --profile cpu --out runs/my_oracle
+    edgeflip train ba_2motifs --method edgeflip
+    edgeflip train --data my_molecules.csv --label-column toxic
+    """
+    from edgeflip.cli.train import train_models
+
+    train_models(source, training, out, method, as_json=as_json)
+
+
+@command(app)
+def explain(
+    source: Source,
+    which: WhichGraphs,
+    wanted: Wanted,
+    method: Method,
+    limits: Limits,
+    trained: TrainedOracle,
+    user_model: UserModel,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write each answer as JSON into this folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the few edges whose change flips a prediction.
+
+    Examples:
+    edgeflip explain ba_2motifs --index 0
+    edgeflip explain ba_3motifs --index 4 --target house --no-removals
+    edgeflip explain ba_2motifs --index 0 --index 1 --json
+    edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --no-denoise
+    edgeflip explain ba_3motifs --index 4 --each-class --number 3
+    edgeflip explain ba_2motifs --index 0 --robust 8 --ranking paper=1,sparse=0.5
+    edgeflip explain bbbp --index 0 --no-chemistry
+    edgeflip explain --data my_molecules.csv --index 0
+    edgeflip explain --model my.py:build --weights w.safetensors --graph g.json
+    """
+    from edgeflip.cli.explain import Explanation
+
+    Explanation(source, which, wanted, method, limits, trained, user_model).run(
+        out, as_json=as_json
+    )
+
+
+@command(app)
+def demo(
+    training: Training,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where everything the demo makes goes.")
+    ] = Path("demo_output"),
+    graphs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many test graphs to explain.")
+    ] = 100,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train and explain on BA-2Motifs, and print the results.
+
+    Example: edgeflip demo --graphs 20
+    """
+    from edgeflip.cli.train import demonstrate
+
+    demonstrate(training, out, graphs, data_dir, as_json=as_json)
+
+
+@command(app)
+def summarize(
+    source: Source,
+    patterns: Patterns,
+    trained: TrainedOracle,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Also write summary.json and summary.svg into this folder."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find a few counterfactual graphs that stand for a class.
+
+    They lie near most graphs of the class; GCFExplainer finds them.
+
+    Examples:
+    edgeflip summarize ba_2motifs --from-class 0 --to-class 1
+    edgeflip summarize bbbp --from-class 1 --theta 0.15 --out bbbp_summary
+    """
+    from edgeflip.cli.summarize import Summarizing
+
+    Summarizing(source, patterns, trained).run(out, as_json=as_json)
+
+
+@command(app)
+def verify(
+    answer: Annotated[
+        Path, typer.Argument(metavar="ANSWER", help="A file that 'explain --out' wrote.")
+    ],
+    oracle: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The oracle that the answer was made for.")
+    ],
+) -> None:
+    """Check the proof that no smaller edit flips the prediction.
+
+    Every smaller set of edits is tried again, one by one.
+
+    Example: edgeflip verify answers/ba_2motifs-test-0.json --oracle runs/oracle
+    """
+    from edgeflip.cli.verify import verify_answer
+
+    verify_answer(answer, oracle)
+
+
+@command(bench)
+def specs(as_json: AsJson = False) -> None:
+    """List the benchmarks that come with the package."""
+    from edgeflip.cli.bench import print_specs
+
+    print_specs(as_json=as_json)
+
+
+@command(bench)
+def run(
+    spec: Annotated[
+        str,
+        typer.Argument(metavar="SPEC", help="Name of a spec, see 'bench specs', or a TOML file."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the results go.")],
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="How many processes share the work.")
+    ] = 1,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            show_default=False,
+            help="Whether to go on with an earlier run in the folder; yes by default.",
+        ),
+    ] = True,
+    models: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where trained models go; by default to the results."),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this dataset of the spec; may be repeated."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this column of the spec; may be repeated."),
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a benchmark, or the rest of one.
+
+    Examples:
+    edgeflip bench run smoke --out runs/smoke
+    edgeflip bench run ba --out runs/ba --dataset ba_2motifs --method random
+    """
+    from edgeflip.cli.bench import run_spec
+
+    run_spec(
+        spec,
+        out,
+        workers=workers,
+        resume=resume,
+        models=models,
+        datasets=dataset,
+        methods=method,
+        data_dir=data_dir,
+        as_json=as_json,
+    )
+
+
+@command(bench)
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a run.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where the report goes; by default report/ in the run."
+        ),
+    ] = None,
+    ours: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Compare this column with the others; by default edgeflip."
+        ),
+    ] = None,
+) -> None:
+    """Write the tables and pictures of a run.
+
+    They are written as Markdown, LaTeX, CSV and one HTML page.
+
+    Example: edgeflip bench report runs/smoke
+    """
+    from edgeflip.cli.bench import report_run
+
+    report_run(folder, out, ours)
+
+
+@command(data)
+def get(name: DatasetName, data_dir: DataDir = None) -> None:
+    """Download a dataset and check its files.
+
+    Example: edgeflip data get bbbp --data-dir data
+    """
+    from edgeflip.cli.listing import download
+
+    download(name, data_dir)
+
+
+app.add_typer(bench, name="bench")
+app.add_typer(data, name="data")
