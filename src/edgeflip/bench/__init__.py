@@ -13,7 +13,6 @@ from edgeflip.bench.report.versus import (
     OURS,
 )
 from edgeflip.bench.run import (
-    BenchInterrupted,
     run_bench,
 )
 from edgeflip.bench.spec import (
@@ -23,7 +22,6 @@ from edgeflip.bench.spec import (
 
 __all__ = [
     "OURS",
-    "BenchInterrupted",
     "draw_summary",
     "list_specs",
     "load_spec",

@@ -13,12 +13,13 @@ from torch_geometric.data import Data
 from edgeflip.bench.spec import BenchSpec
 from edgeflip.bench.timing import Clock
 from edgeflip.datasets import DatasetBundle, load_dataset
-from edgeflip.explainers import DRCFGNN
+from edgeflip.explainers import EdgeFlip
+from edgeflip.links import LinkModel
 from edgeflip.metrics import Descriptors, describe
 from edgeflip.oracle import ModelOracle
 from edgeflip.presets import load_preset
 from edgeflip.support import Row, checksum, code_version, read_json, write_json
-from edgeflip.training import data_checksum, fit_once, oracle_for
+from edgeflip.training import data_checksum, links_once, oracle_for
 
 
 @dataclass(eq=False)
@@ -107,23 +108,15 @@ class Ground:
         }
 
     @cached_property
-    def referee(self) -> DRCFGNN:
+    def referee(self) -> LinkModel:
         """A link predictor that rates edges, the same for every method."""
         profile = "smoke" if self.spec.profile == "smoke" else "cpu"
-        explainer = DRCFGNN.for_dataset(
-            self.bundle.name, profile=profile, overrides={"one_hot": False, "denoise": False}
-        )
+        settings = EdgeFlip.for_dataset(
+            self.bundle.name, profile=profile, overrides={"one_hot": False}
+        ).link_settings
+        graphs = [*self.bundle.train, *self.bundle.val]
         with self.clock.of("training"):
-            fit = fit_once(
-                explainer,
-                self.bundle,
-                self.oracle,
-                self.models,
-                seed=self.seed,
-                with_validation=True,
-            )
-        assert isinstance(fit.explainer, DRCFGNN)
-        return fit.explainer
+            return links_once(settings, graphs, self.oracle, self.models, seed=self.seed).links
 
     @cached_property
     def training_graphs(self) -> Descriptors:

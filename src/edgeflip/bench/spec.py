@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from edgeflip.bench.labels import check_label
 from edgeflip.datasets import canonical_name
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
-from edgeflip.presets import load_preset
 from edgeflip.support import STRICT, checksum, read_settings
 
 
@@ -24,11 +24,10 @@ class MethodSpec:
     Attributes:
         name: Name of the explainer.
         label: Name of the column, which must differ from all others; the explainer's by default. A
-            label of the published tables, such as `"dr-cfgnn -DeN +OH"`, gets its figures beside it.
+            label of the published tables, such as `"dr-cfgnn -DeN +OH"`, gets its figures beside it, and
+            only the published method may have it; see `edgeflip.bench.labels`.
         settings: Settings that replace those of the preset.
         profile: Profile of the preset; the benchmark's by default.
-        learner: Profile that the settings of its learning come from, when they are not those of
-            `profile`: the paper's search with a link predictor that a CPU can train.
         datasets: The datasets it runs on; all of the benchmark's by default.
         chemistry: Whether molecules must stay possible molecules; the paper has no such rules.
         noise: Whether it takes part when graphs are explained again under noise.
@@ -41,7 +40,6 @@ class MethodSpec:
     label: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     profile: Literal["paper", "cpu", "smoke"] | None = None
-    learner: Literal["paper", "cpu", "smoke"] | None = None
     datasets: tuple[str, ...] | None = None
     chemistry: bool = False
     noise: bool = True
@@ -142,6 +140,8 @@ class BenchSpec:
                     f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
                     f"{got}; name some of {list(self.datasets)}."
                 )
+            for dataset in method.datasets or self.datasets:
+                check_label(self.label(method), self.make_explainer(method, dataset), dataset)
 
     def label(self, method: MethodSpec) -> str:
         """The column of a method."""
@@ -155,27 +155,13 @@ class BenchSpec:
         """The methods that run on a dataset."""
         return [m for m in self.methods if m.datasets is None or dataset in m.datasets]
 
-    def overrides(self, method: MethodSpec, dataset: str) -> dict[str, Any]:
-        """Settings of a method on a dataset that replace those of its preset."""
-        if method.learner is None:
-            return dict(method.settings)
-        learnt = load_preset(dataset, method.learner).method(method.name)
-        chosen: dict[str, Any] = {
-            key: value for key, value in learnt.items() if key in ("predictor", "training")
-        }
-        own = load_preset(dataset, method.profile or self.profile).method(method.name)
-        if "denoising" in own and "predictor" in chosen:
-            # Such a predictor scores an edge as if it were missing, which is what it was trained on.
-            chosen["denoising"] = {**own["denoising"], "leave_one_out": True}
-        return {**chosen, **method.settings}
-
     def make_explainer(self, method: MethodSpec, dataset: str) -> CounterfactualExplainer[Any]:
         """The explainer of a method on a dataset, not fitted yet."""
         return make_explainer(
             method.name,
             dataset=dataset,
             profile=method.profile or self.profile,
-            overrides=self.overrides(method, dataset),
+            overrides=dict(method.settings),
         )
 
     def to_dict(self) -> dict[str, Any]:

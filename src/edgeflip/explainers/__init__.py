@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         load_explainer,
         make_explainer,
     )
+    from edgeflip.explainers.with_links import LinkExplainer
 
 # Each name with the file it comes from: a method is loaded when it is used.
 _FILE = {
@@ -27,6 +28,7 @@ _FILE = {
     "EdgeFlipConfig": "edgeflip.explainers.edgeflip",
     "ExplainOptions": "edgeflip.explainers.options",
     "GCFExplainer": "edgeflip.explainers.gcfexplainer",
+    "LinkExplainer": "edgeflip.explainers.with_links",
     "OPTIONS": "edgeflip.explainers.options",
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
     "SearchInterrupted": "edgeflip.explainers.base",
@@ -49,6 +51,7 @@ __all__ = [
     "EdgeFlipConfig",
     "ExplainOptions",
     "GCFExplainer",
+    "LinkExplainer",
     "PublishedCode",
     "SearchInterrupted",
     "Summary",

@@ -8,9 +8,9 @@ from edgeflip.training.fits import (
     data_checksum,
     fit_once,
     fitted_explainer,
+    links_once,
 )
 from edgeflip.training.oracles import (
-    TrainingInterrupted,
     TrainingReport,
     load_oracle,
     oracle_for,
@@ -21,11 +21,11 @@ from edgeflip.training.oracles import (
 
 __all__ = [
     "Fit",
-    "TrainingInterrupted",
     "TrainingReport",
     "data_checksum",
     "fit_once",
     "fitted_explainer",
+    "links_once",
     "load_oracle",
     "oracle_for",
     "run_demo",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from torch_geometric.data import Data
 
 from edgeflip.core import fingerprint
 from edgeflip.datasets import DatasetBundle
-from edgeflip.explainers import CounterfactualExplainer
+from edgeflip.explainers import CounterfactualExplainer, LinkExplainer
+from edgeflip.links import LinkModel, LinkSettings, fit_links
 from edgeflip.oracle import ModelOracle
 from edgeflip.support import checksum, code_version, read_json, write_json
 
@@ -48,6 +49,8 @@ def fit_once(
 ) -> Fit:
     """An explainer fitted on a dataset's training graphs, read from disk when it was fitted before.
 
+    Methods that ask a link predictor share one: it is trained once for settings, data and seed.
+
     Args:
         explainer: An explainer with its settings.
         bundle: The dataset.
@@ -61,24 +64,109 @@ def fit_once(
     graphs = [*bundle.train, *bundle.val] if with_validation else bundle.train
     if not explainer.learns:
         return Fit(explainer.fit(graphs, oracle, seed=seed), 0.0, 0.0, cached=False)
+    if isinstance(explainer, LinkExplainer) and explainer.links is None:
+        return _fit_on_links(explainer, graphs, oracle, folder, seed)
+    folder = _place(explainer.name, explainer.fit_settings(), graphs, oracle, folder, seed)
+    if (folder / _DONE).exists():
+        times = read_json(folder / _DONE)
+        fitted = explainer.restore(folder, oracle)
+        return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]), cached=True)
+    started, cpu_started = time.perf_counter(), time.process_time()
+    explainer.fit(graphs, oracle, seed=seed)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+    explainer.save(folder)
+    write_json(folder / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
+    return Fit(explainer, seconds, cpu_seconds, cached=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkFit:
+    """A link model and what training it took, now or when it was done."""
+
+    links: LinkModel
+    seconds: float
+    cpu_seconds: float
+    cached: bool
+
+
+def links_once(
+    settings: LinkSettings,
+    graphs: Sequence[Data],
+    oracle: ModelOracle,
+    folder: Path,
+    *,
+    seed: int = 0,
+    progress: bool = False,
+    **knowledge: Any,
+) -> LinkFit:
+    """A link model trained on graphs, read from disk when it was trained before.
+
+    Args:
+        settings: Its shape and training.
+        graphs: What it learns from.
+        oracle: Whose classes count where graphs have none of their own.
+        folder: Where trained models are kept.
+        seed: Seed of the training.
+        progress: Whether a progress bar is shown.
+        knowledge: `required_edges` and `forbidden_pairs`, as for `fit_links`.
+    """
+    words = {name: repr(value) for name, value in knowledge.items() if value is not None}
+    folder = _place("links", {**asdict(settings), **words}, graphs, oracle, folder, seed)
+    if (folder / _DONE).exists():
+        times = read_json(folder / _DONE)
+        links = LinkModel.load(folder)
+        return LinkFit(links, float(times["seconds"]), float(times["cpu_seconds"]), cached=True)
+    started, cpu_started = time.perf_counter(), time.process_time()
+    links = fit_links(graphs, oracle, settings, seed=seed, progress=progress, **knowledge)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+    if links.report.stopped == "interrupted":
+        raise KeyboardInterrupt
+    links.save(folder)
+    write_json(folder / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
+    return LinkFit(links, seconds, cpu_seconds, cached=False)
+
+
+def _fit_on_links(
+    explainer: LinkExplainer[Any],
+    graphs: Sequence[Data],
+    oracle: ModelOracle,
+    folder: Path,
+    seed: int,
+) -> Fit:
+    usable = [graph for graph in graphs if graph.num_nodes != 1]
+    found = links_once(
+        explainer.link_settings,
+        usable,
+        oracle,
+        folder,
+        seed=seed,
+        progress=explainer.progress,
+        required_edges=explainer.required_edges,
+        forbidden_pairs=explainer.forbidden_pairs,
+    )
+    explainer.links = found.links
+    return Fit(
+        explainer.fit(graphs, oracle, seed=seed), found.seconds, found.cpu_seconds, found.cached
+    )
+
+
+def _place(
+    name: str,
+    settings: Mapping[str, Any],
+    graphs: Sequence[Data],
+    oracle: ModelOracle,
+    folder: Path,
+    seed: int,
+) -> Path:
+    """A folder named after everything that shapes a fit."""
     shaped_by = {
-        "settings": explainer.fit_settings(),
+        "settings": settings,
         "oracle": oracle.fingerprint(),
         "graphs": data_checksum(graphs),
         "seed": seed,
         "code": code_version(),
     }
-    place = folder / f"{explainer.name}-{checksum(shaped_by)[:16]}"
-    if (place / _DONE).exists():
-        times = read_json(place / _DONE)
-        fitted = explainer.restore(place, oracle)
-        return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]), cached=True)
-    started, cpu_started = time.perf_counter(), time.process_time()
-    explainer.fit(graphs, oracle, seed=seed)
-    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
-    explainer.save(place)
-    write_json(place / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
-    return Fit(explainer, seconds, cpu_seconds, cached=False)
+    return folder / f"{name}-{checksum(shaped_by)[:16]}"
 
 
 def fitted_explainer(

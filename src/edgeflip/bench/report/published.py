@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from edgeflip.bench.labels import VARIANTS as VARIANTS
 from edgeflip.presets import Expected, ExpectedResult, load_preset
 
-VARIANTS = (
-    "dr-cfgnn -DeN -OH",
-    "dr-cfgnn +DeN -OH",
-    "dr-cfgnn -DeN +OH",
-    "dr-cfgnn +DeN +OH",
-)
 LABELS = {
     "random": "Random",
     "gcfexplainer": "GCFExplainer",
