@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from edgeflip._lazy import lazily
 
 if TYPE_CHECKING:
-    from edgeflip.explainers.base import CounterfactualExplainer, SearchInterrupted
+    from edgeflip.explainers.base import CounterfactualExplainer
     from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig, PublishedCode
     from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         load_explainer,
         make_explainer,
     )
+    from edgeflip.explainers.running import SearchInterrupted
     from edgeflip.explainers.with_links import LinkExplainer
 
 # Each name with the file it comes from: a method is loaded when it is used.
@@ -31,7 +32,7 @@ _FILE = {
     "LinkExplainer": "edgeflip.explainers.with_links",
     "OPTIONS": "edgeflip.explainers.options",
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
-    "SearchInterrupted": "edgeflip.explainers.base",
+    "SearchInterrupted": "edgeflip.explainers.running",
     "Summary": "edgeflip.explainers.gcfexplainer",
     "asker": "edgeflip.explainers.gcfexplainer",
     "explainer_class": "edgeflip.explainers.registry",

@@ -22,7 +22,8 @@ from edgeflip.core import (
     padded,
 )
 from edgeflip.errors import ConfigError, NotApplicableError
-from edgeflip.explainers.base import Check, CounterfactualExplainer, PairProblem, PairSearch
+from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.running import Check, PairProblem, PairSearch
 from edgeflip.oracle import SearchEnded, SoftGraphs, batches
 from edgeflip.search import Ended
 
@@ -38,6 +39,7 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
 
     learns: ClassVar[bool] = False
     explains_together: ClassVar[bool] = True
+    prepares: ClassVar[bool] = True
 
     @abstractmethod
     def _pairs(self, problem: PairProblem) -> Tensor:

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from edgeflip.core import COUNT_LIMIT, PairLevel, RandomOrder
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
+from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget
 from edgeflip.search import Ended
 from edgeflip.support import STRICT

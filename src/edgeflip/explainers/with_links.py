@@ -13,7 +13,8 @@ from torch_geometric.data import Data
 
 from edgeflip.core import Edge
 from edgeflip.errors import NotFittedError
-from edgeflip.explainers.base import CounterfactualExplainer, PairSearch
+from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.running import PairSearch
 from edgeflip.links import (
     Knowledge,
     LinkModel,

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PairSpace, candidate_keys, first_occurrences, unrank
-from edgeflip.explainers.base import PairSearch
 from edgeflip.explainers.edgeflip.config import BeamConfig
+from edgeflip.explainers.running import PairSearch
 
 _BLOCK = 4096
 

@@ -14,10 +14,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from edgeflip.explainers.base import PairSearch
 from edgeflip.explainers.edgeflip.beam import Beam, ask_combinations
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
 from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
+from edgeflip.explainers.running import PairSearch
 from edgeflip.explainers.with_links import LinkExplainer
 from edgeflip.factual import make_factual
 from edgeflip.links import LinkSettings

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PAD
-from edgeflip.explainers.base import PairSearch
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
+from edgeflip.explainers.running import PairSearch
 from edgeflip.links import LinkModel
 from edgeflip.pools import PaperSpace, likely_additions, removal_sets
 

@@ -1,0 +1,79 @@
+"""What comes from outside is looked at before any work: oracles, graphs, targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.errors import GraphError, TargetError
+from edgeflip.oracle import Oracle, checked_proba
+from edgeflip.search import Ranking
+
+
+def is_oracle(candidate: object) -> bool:
+    """Whether something can be asked about classes or values."""
+    # Not isinstance: it would read num_classes, which an oracle may not know before its first answer.
+    names = dir(candidate)
+    asks_classes = hasattr(type(candidate), "predict_proba") and "num_classes" in names
+    return asks_classes or (hasattr(type(candidate), "predict_values") and "num_outputs" in names)
+
+
+def fingerprint_of(oracle: Any) -> str:
+    """What tells an oracle from others: a hash of its weights where it has some."""
+    return str(oracle.fingerprint()) if hasattr(oracle, "fingerprint") else type(oracle).__name__
+
+
+def first_answer(oracle: Oracle, graph: Data) -> Tensor:
+    """Probabilities of one graph; the first question tells how many classes there are [C]."""
+    try:
+        oracle.num_classes  # noqa: B018 - an oracle that does not know yet raises here
+    except Exception:
+        oracle.predict_proba([graph])
+    return checked_proba(oracle, [graph])[0]
+
+
+def ranking_words(ranking: Ranking) -> str:
+    """A policy in words: all its settings where it is a dataclass, its name otherwise."""
+    if is_dataclass(ranking):
+        return repr(ranking)
+    return str(getattr(ranking, "__qualname__", type(ranking).__qualname__))
+
+
+def check_widths(graphs: Sequence[Data]) -> None:
+    """Refuse graphs whose nodes have features of several widths."""
+    widths = [width_of(graph) for graph in graphs]
+    for place, width in enumerate(widths):
+        if width is not None and width != widths[0]:
+            raise GraphError(
+                f"expected node features of one width in all graphs, got {widths[0]} in the first and "
+                f"{width} in graph {place}; prepare all graphs alike."
+            )
+
+
+def width_of(graph: Data) -> int | None:
+    """Width of the node features, None where there are none."""
+    return int(graph.x[0].numel()) if isinstance(graph.x, Tensor) and graph.x.size(0) else None
+
+
+def check_target(
+    target: int | str | None, label: int, num_classes: int, names: Sequence[str] | None
+) -> int | None:
+    """The wanted class by number; refused if it does not exist or is predicted already."""
+    if target is None:
+        return None
+    if isinstance(target, str) and names and target in names:
+        target = list(names).index(target)
+    classes = ", ".join(f"{i} {name}" for i, name in enumerate(names)) if names else ""
+    known = f"; classes are {classes}" if classes else ""
+    if isinstance(target, bool) or not isinstance(target, int) or not 0 <= target < num_classes:
+        raise TargetError(f"expected a target in 0..{num_classes - 1}, got {target!r}{known}.")
+    if target == label:
+        raise TargetError(
+            f"expected a target other than the predicted class, got {target}, which the oracle "
+            f"predicts already{known}; name another class or leave the target out."
+        )
+    return target

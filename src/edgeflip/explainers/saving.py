@@ -1,0 +1,87 @@
+"""Explainers on disk: what was learned, with the settings and the oracle it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from edgeflip.errors import ConfigError
+from edgeflip.explainers.checking import fingerprint_of, ranking_words
+from edgeflip.oracle import Oracle
+from edgeflip.search import ranking_name
+from edgeflip.support import read_artifact, read_settings, write_artifact
+
+if TYPE_CHECKING:
+    from edgeflip.explainers.base import CounterfactualExplainer
+
+_KIND = "explainer"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedState:
+    """What an explainer needs to go on where it was saved."""
+
+    tensors: Mapping[str, Tensor]
+    seed: int
+    num_features: int | None
+
+
+def save_explainer(
+    explainer: CounterfactualExplainer[Any], folder: Path, state: Mapping[str, Tensor]
+) -> Path:
+    """Write settings and what was learned."""
+    config = {
+        "method": explainer.name,
+        "config": asdict(explainer.config),
+        "seed": explainer.seed_,
+        "ranking": ranking_words(explainer.ranking),
+        "ranking_name": ranking_name(explainer.ranking),
+        "num_features": explainer.num_features_,
+        "num_classes": explainer.oracle_.num_classes,
+        "oracle": fingerprint_of(explainer.oracle_),
+    }
+    return write_artifact(folder, kind=_KIND, config=config, tensors=state)
+
+
+def read_saved(
+    kind: type[CounterfactualExplainer[Any]], folder: Path
+) -> tuple[Any, str | None, str]:
+    """Settings of a saved explainer, the name of its ranking, and that ranking in words."""
+    config, _ = read_artifact(folder, kind=_KIND)
+    _check_method(kind, config, folder)
+    where = f"the saved '{kind.name}'"
+    settings = read_settings(kind.config_type, config["config"], where=where)
+    return settings, config.get("ranking_name"), str(config["ranking"])
+
+
+def saved_state(
+    explainer: CounterfactualExplainer[Any], folder: Path, oracle: Oracle
+) -> SavedState:
+    """What a saved explainer learned; refused for another method or oracle."""
+    config, tensors = read_artifact(folder, kind=_KIND)
+    _check_method(type(explainer), config, folder)
+    if config["num_classes"] != oracle.num_classes:
+        raise ConfigError(
+            f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
+            f"got {oracle.num_classes}."
+        )
+    if config["oracle"] != fingerprint_of(oracle):
+        raise ConfigError(
+            f"expected the oracle that the explainer in {folder} was fitted on, got another "
+            "(its weights differ); fit the explainer again."
+        )
+    return SavedState(tensors, config["seed"], config["num_features"])
+
+
+def _check_method(
+    kind: type[CounterfactualExplainer[Any]], config: Mapping[str, Any], folder: Path
+) -> None:
+    if config["method"] != kind.name:
+        raise ConfigError(
+            f"expected a saved '{kind.name}', got '{config['method']}' in {folder}; "
+            "use load_explainer to read any."
+        )
