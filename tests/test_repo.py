@@ -18,7 +18,7 @@ import edgeflip
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-RUNTIME_EXTRAS = {"bench", "chem", "cluster", "serve", "text", "text-offline"}
+RUNTIME_EXTRAS = {"bench", "chem", "text", "text-offline"}
 PAPER = (
     "A Completion-Aware Framework for Impactful Counterfactual Explainability "
     "in Graph Neural Networks"
