@@ -102,6 +102,20 @@ def test_the_catalogue_pins_the_files_and_says_how_to_get_them(tmp_path) -> None
         load_sentences("graph_sst", tmp_path)
 
 
+def test_a_sentence_set_without_its_encoder_is_not_at_hand_and_the_list_says_why(
+    tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "twitter").mkdir()
+    (tmp_path / "twitter/twitter_dependency.jsonl.gz").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace())
+    (entry,) = (entry for entry in list_datasets(tmp_path) if entry.name == "graph_twitter")
+    assert (entry.at_hand, entry.source) == (True, "file")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (entry,) = (entry for entry in list_datasets(tmp_path) if entry.name == "graph_twitter")
+    assert (entry.at_hand, entry.source) == (False, "missing")
+    assert entry.note == "no package transformers: pip install 'edgeflip[text-offline]'"
+
+
 def test_a_file_with_another_checksum_is_refused(tmp_path) -> None:
     (tmp_path / "twitter").mkdir()
     (tmp_path / "twitter/twitter_dependency.jsonl.gz").write_bytes(gzip.compress(b"{}"))
