@@ -2,12 +2,17 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# Of the tests that can stand company; 0 runs them one after the other in one process.
+WORKERS ?= logical
 QUIET ?= -qq
 EXTRAS := dev
 
 BIN := .venv/bin
 # Written last, so without it the environment is unfinished. Holds the folder it was made in.
 STAMP := .venv/.installed
+PYTEST = $(BIN)/python -m pytest -q
+# Arguments of one's own may leave one of the two calls without a test, which pytest ends with 5.
+NONE_IS_FINE = $(if $(strip $(PYTEST_ARGS)),|| test $$? -eq 5)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -28,12 +33,17 @@ $(shell rm -f $(STAMP))
 endif
 endif
 
+# A worker per core is enough: threads of torch on top of that would only wait for each other.
+test test-all doctest: export OMP_NUM_THREADS := 1
+test test-all doctest: export MKL_NUM_THREADS := 1
+test test-all doctest: export TOKENIZERS_PARALLELISM := false
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test lint types layers doctest clean
+.PHONY: help install demo test test-all lint types layers doctest clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 install: $(STAMP)  ## make .venv with edgeflip and the tools to work on it
 
@@ -50,8 +60,12 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install  ## train an oracle on BA-2Motifs and explain some of its graphs
 	$(BIN)/edgeflip demo --out demo_output
 
-test: lint types layers  ## run every check: lint, types, layers, all tests and doctests
-	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+test: lint types layers  ## run every check that takes no minutes: lint, types, layers, tests, doctests
+	$(PYTEST) -m 'serial and not long' $(PYTEST_ARGS) $(NONE_IS_FINE)
+	$(PYTEST) -m 'not serial and not long' -n $(WORKERS) --dist loadfile $(PYTEST_ARGS) $(NONE_IS_FINE)
+
+test-all: test  ## run every check, the long ones too
+	$(PYTEST) -m long $(PYTEST_ARGS) $(NONE_IS_FINE)
 
 lint: install  ## check style and format
 	$(BIN)/python -m ruff check .
@@ -64,7 +78,7 @@ layers: install  ## check that imports only point down the layers
 	$(BIN)/lint-imports --no-logo
 
 doctest: install  ## run only the examples in docstrings and README
-	$(BIN)/python -m pytest -q src $(wildcard README.md)
+	$(PYTEST) src $(wildcard README.md)
 
 clean:  ## remove .venv, caches and everything the targets made
 	rm -rf .venv build dist src/*.egg-info demo_output

@@ -418,6 +418,7 @@ def test_what_is_no_seed_is_refused_and_moves_nothing(seed):
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
+@pytest.mark.serial
 def test_a_slow_oracle_keeps_the_deadline_roughly():
     import time
 

@@ -2,9 +2,7 @@
 
 import json
 import os
-import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench_rows import rows_of, timeless
 from conftest import assert_sentence
 from edgeflip.bench import context as ground_module
 from edgeflip.bench import evaluate as cell_module
@@ -29,7 +28,7 @@ from edgeflip.explainers import registry
 from edgeflip.explainers.random_search import RandomSearch
 from edgeflip.presets import load_preset
 from edgeflip.support import versions
-from edgeflip.support.journal import Journal, key_of
+from edgeflip.support.journal import Journal
 
 TINY = BenchSpec(
     title="tiny",
@@ -39,41 +38,11 @@ TINY = BenchSpec(
     methods=(MethodSpec("random"),),
 )
 
-KILLED = """
-title = "to be killed"
-profile = "smoke"
-datasets = ["ba_2motifs"]
-graphs = 16
-noise = true
-targets = true
-plausibility = true
-
-[[methods]]
-name = "random"
-
-[[methods]]
-name = "dr-cfgnn"
-label = "dr-cfgnn +DeN +OH"
-"""
-
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """One place for trained models, so that they are trained once for all tests here."""
     return tmp_path_factory.mktemp("models")
-
-
-def rows_of(folder, kind="graph"):
-    lines = (folder / "results.jsonl").read_text("utf-8").splitlines()
-    found = [row for row in map(json.loads, lines) if row["kind"] == kind]
-    return sorted(found, key=key_of)
-
-
-def timeless(row):
-    """A row without what a clock said."""
-    kept = {key: value for key, value in row.items() if not key.endswith("seconds")}
-    stages = {name: stage["oracle_calls"] for name, stage in row.get("stages", {}).items()}
-    return {**kept, "stages": stages}
 
 
 # Specs.
@@ -408,6 +377,7 @@ def odd_methods(monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
 
 
+@pytest.mark.serial
 def test_failures_and_endless_searches_become_rows(tmp_path, models, odd_methods, monkeypatch):
     monkeypatch.setattr(Moody, "seen", 0)
     monkeypatch.setattr(timing_module, "_GRACE", 0.2)
@@ -598,65 +568,6 @@ def test_what_was_learnt_is_shared_by_variants_that_differ_in_the_search_only(tm
     assert "denoised_edges" in rows_of(tmp_path / "run")[0]["notes"]
 
 
-# A process that is killed.
-
-
-def start(spec, folder, models):
-    command = [sys.executable, "-m", "edgeflip", "bench", "run", str(spec)]
-    command += ["--out", str(folder), "--models", str(models)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def lines_in(path):
-    return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def kill_at_some_point(spec, folder, models, *, rng, rows):
-    """Kill a run a random while after it has written some rows; whether it was still running."""
-    process = start(spec, folder, models)
-    results = folder / "results.jsonl"
-    goal = lines_in(results) + rows
-    deadline = time.monotonic() + 120
-    while process.poll() is None and lines_in(results) < goal and time.monotonic() < deadline:
-        time.sleep(0.005)
-    time.sleep(rng.random() * 0.05)
-    running = process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    return running
-
-
-def test_killed_again_and_again_a_run_ends_with_the_table_of_an_undisturbed_one(tmp_path):
-    spec = write(tmp_path, KILLED)
-    rng = random.Random(0)
-    models, disturbed, calm = tmp_path / "models", tmp_path / "disturbed", tmp_path / "calm"
-    kills = 0
-    # Before anything is written, while models are trained, and between graphs.
-    for rows in (0, 1, 2, 3, 1, 4):
-        kills += kill_at_some_point(spec, disturbed, models, rng=rng, rows=rows)
-    assert kills >= 5
-    assert 0 < len(rows_of(disturbed)) < 32
-    end = start(spec, disturbed, models)
-    assert end.wait(timeout=300) == 0, end.stderr.read()
-    end.communicate()
-    _, wanted = load_spec(spec)
-    run_bench(wanted, calm, models=models, name="mine")
-    for kind in ("graph", "oracle", "fit", "plausibility"):
-        one, other = (list(map(timeless, rows_of(folder, kind))) for folder in (disturbed, calm))
-        assert one == other
-        assert one
-    tables = [
-        [
-            line
-            for line in (write_report(folder) / "results.csv").read_text().splitlines()
-            if "seconds" not in line
-        ]
-        for folder in (disturbed, calm)
-    ]
-    assert tables[0] == tables[1]
-    assert len(tables[0]) > 20
-
-
 # The command line.
 
 
@@ -683,44 +594,3 @@ def test_the_command_line_runs_resumes_and_reports(tmp_path, models, capsys, mon
     with pytest.raises(SystemExit):
         main(["bench", "specs"])
     assert "smoke" in capsys.readouterr().out
-
-
-LEAVE_WORKERS = """
-import os, sys, time
-from pathlib import Path
-from edgeflip.bench.workers import crew
-from edgeflip.bench.spec import BenchSpec, MethodSpec
-
-if __name__ == "__main__":
-    spec = BenchSpec("t", ("ba_2motifs",), (MethodSpec("random"),))
-    with crew(2, spec, Path(sys.argv[1]), None) as team:
-        futures = [team._pool.submit(os.getpid) for _ in range(8)]
-        print(*{future.result() for future in futures}, flush=True)
-        time.sleep(600)
-"""
-
-
-def test_workers_end_with_a_run_that_was_killed(tmp_path):
-    script = tmp_path / "leave.py"
-    script.write_text(LEAVE_WORKERS)
-    with subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True
-    ) as run:
-        workers = [int(word) for word in run.stdout.readline().split()]
-        assert workers
-        run.send_signal(signal.SIGKILL)
-    for _ in range(100):
-        if not any(is_alive(worker) for worker in workers):
-            return
-        time.sleep(0.1)
-    pytest.fail("workers outlived the run they worked for")
-
-
-def is_alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    # One that has ended but was not waited for yet is dead as well.
-    state = Path(f"/proc/{process}/stat")
-    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"

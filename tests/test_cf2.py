@@ -199,6 +199,7 @@ def test_frozen_edges_stay():
     assert not any(edits.removed & frozen for edits in removed([again]))
 
 
+@pytest.mark.serial
 def test_a_deadline_ends_the_learning():
     explainer = CF2(CF2Config(steps=100_000)).fit([], example_oracle())
     budget = Budget(seconds=0.05)

@@ -261,6 +261,7 @@ def test_demo_explains_and_says_where_its_files_are(capsys, tmp_path):
     assert code == 0
 
 
+@pytest.mark.serial
 def test_ctrl_c_while_training_ends_with_130_and_no_traceback(tmp_path):
     program = "from edgeflip.cli import main; main()"
     command = [sys.executable, "-c", program, "train", "ba_2motifs", "--profile", "paper"]
@@ -275,7 +276,7 @@ def test_ctrl_c_while_training_ends_with_130_and_no_traceback(tmp_path):
     )
     # The first byte is that of the progress bar: training has begun, and lasts far longer than this.
     process.stderr.read(1)
-    time.sleep(1)
+    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -663,6 +663,7 @@ def test_candidates_the_constraints_refuse_are_not_drawn():
         assert answer.trace.proposals > 0
 
 
+@pytest.mark.serial
 def test_the_deadline_ends_the_scoring_of_pairs_too(monkeypatch):
     explainer = make_explainer(one_hot=False)
     monkeypatch.setattr(link_predictor_module, "_PAIR_CELLS", 1)
@@ -697,6 +698,7 @@ def test_oracle_calls_can_be_limited_as_well():
     assert spent == 60
 
 
+@pytest.mark.serial
 def test_a_deadline_ends_the_search_at_any_stage():
     answer = make_explainer().explain(ring_and_tail(), budget=Budget(seconds=1e-9))
     assert answer.trace.status == "timeout"

@@ -16,9 +16,10 @@ from packaging.version import Version
 import edgeflip
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-RUNTIME_EXTRAS = {"bench", "chem", "cluster", "serve", "text", "text-offline"}
+RUNTIME_EXTRAS = {"bench", "chem", "text", "text-offline"}
 PAPER = (
     "A Completion-Aware Framework for Impactful Counterfactual Explainability "
     "in Graph Neural Networks"
@@ -101,6 +102,15 @@ def test_ci_runs_make_test() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert "make test" in script.read_text(encoding="utf-8").splitlines()
+
+
+def test_every_marker_is_on_some_test_and_named_by_make() -> None:
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for line in SETTINGS["tool"]["pytest"]["ini_options"]["markers"]:
+        name = line.partition(":")[0]
+        assert f"pytest.mark.{name}\n" in tests
+        assert re.search(rf"-m '?[a-z ]*\b{name}\b", makefile)
 
 
 def test_no_module_imports_the_names_that_the_package_re_exports() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import importlib.util
 import json
 import os
 import pickle
-import shutil
+import random
 import sys
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +24,7 @@ import edgeflip.datasets.encoder as encoder_module
 from conftest import assert_sentence
 from edgeflip.core.graphs import canonical, fingerprint
 from edgeflip.datasets import list_datasets, load_dataset
-from edgeflip.datasets.catalogue import catalogue
+from edgeflip.datasets.catalogue import RequiredFile, catalogue
 from edgeflip.datasets.dig import load_dig
 from edgeflip.datasets.encoder import (
     EncoderSettings,
@@ -100,6 +102,20 @@ def test_the_catalogue_pins_the_files_and_says_how_to_get_them(tmp_path) -> None
     assert_sentence(error, "EDGEFLIP_DATA")
     with pytest.raises(UnknownNameError, match="did you mean 'graph_sst5'"):
         load_sentences("graph_sst", tmp_path)
+
+
+def test_a_sentence_set_without_its_encoder_is_not_at_hand_and_the_list_says_why(
+    tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "twitter").mkdir()
+    (tmp_path / "twitter/twitter_dependency.jsonl.gz").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace())
+    (entry,) = (entry for entry in list_datasets(tmp_path) if entry.name == "graph_twitter")
+    assert (entry.at_hand, entry.source) == (True, "file")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (entry,) = (entry for entry in list_datasets(tmp_path) if entry.name == "graph_twitter")
+    assert (entry.at_hand, entry.source) == (False, "missing")
+    assert entry.note == "no package transformers: pip install 'edgeflip[text-offline]'"
 
 
 def test_a_file_with_another_checksum_is_refused(tmp_path) -> None:
@@ -580,34 +596,75 @@ def test_a_folder_without_features_is_refused(tmp_path) -> None:
     assert_sentence(error, "_node_features.pkl")
 
 
-# A small set from end to end.
+# From end to end.
 
 
-def test_a_few_real_sentences_become_a_bundle(tmp_path, monkeypatch) -> None:
-    lines = gzip.decompress(published("graph_sst5")).splitlines()
-    picked = [*lines[:12], *lines[8544:8548], *lines[-4:]]
+@pytest.fixture(scope="module", params=SENTENCE_SETS)
+def two_hundred(request, tmp_path_factory):
+    """Two hundred published sentences of all parts, as a data folder that is catalogued as it is."""
+    name = request.param
+    lines = gzip.decompress(published(name)).splitlines()
     real_encoder()
-    import hashlib
+    chosen = sorted(random.Random(0).sample(range(len(lines)), 200))
+    content = gzip.compress(b"\n".join(lines[place] for place in chosen), mtime=0)
+    folder = tmp_path_factory.mktemp(name)
+    entry = catalogue()[name]
+    file = RequiredFile(entry.files[0].path, hashlib.sha256(content).hexdigest())
+    file.place(folder).parent.mkdir()
+    file.place(folder).write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        small = {**catalogue(), name: replace(entry, files=(file,))}
+        patch.setattr("edgeflip.datasets.sentences.catalogue", lambda: small)
+        patch.setenv("EDGEFLIP_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield name, folder, read_sentences(content, where=name), load_dataset(name, folder)
 
-    content = gzip.compress(b"\n".join(picked), mtime=0)
-    (tmp_path / "sst5").mkdir()
-    (tmp_path / "sst5/sst5_dependency.jsonl.gz").write_bytes(content)
-    entry = catalogue()["graph_sst5"]
-    file = SimpleNamespace(
-        path=entry.files[0].path,
-        sha256=hashlib.sha256(content).hexdigest(),
-        read=lambda folder, otherwise: content,
-    )
-    small = SimpleNamespace(**{**vars(entry), "files": (file,)})
-    monkeypatch.setattr("edgeflip.datasets.sentences.catalogue", lambda: {"graph_sst5": small})
-    bundle = load_sentences("graph_sst5", tmp_path, cache_dir=tmp_path / "cache")
-    assert bundle.split.sizes == (12, 4, 4)
+
+def test_real_sentences_become_a_bundle(two_hundred) -> None:
+    name, folder, sentences, bundle = two_hundred
+    assert next(entry for entry in list_datasets(folder) if entry.name == name).at_hand
+    assert len(bundle.graphs) == len(sentences) == 200
+    assert bundle.split == split_of(sentences)
+    assert min(bundle.split.sizes) > 10
     assert bundle.num_features == 768
     assert bundle.drawing == "sentence"
     assert bundle.motif_nodes is None
-    assert all(len(graph.tokens) == graph.num_nodes for graph in bundle.graphs)
+    assert {int(graph.y) for graph in bundle.graphs} == set(range(bundle.num_classes))
     assert "all-MiniLM-L6-v2" in bundle.card.notes
-    shutil.rmtree(tmp_path / "sst5")
+    for graph, sentence in zip(bundle.graphs, sentences, strict=True):
+        assert tuple(graph.tokens) == sentence.tokens
+        assert graph.x.shape == (len(sentence.tokens), 768)
+        # A tree, each of its edges in both directions.
+        assert graph.num_edges == 2 * (len(sentence.tokens) - 1)
+
+
+def test_real_sentences_carry_the_features_that_the_encoder_gives_each_alone(two_hundred) -> None:
+    _, _, sentences, bundle = two_hundred
+    encoder = real_encoder()
+    for place in (0, 99, 199):
+        (alone,) = encoder.encode([sentences[place].tokens])
+        assert torch.allclose(bundle.graphs[place].x, alone, atol=5e-3)
+
+
+def test_real_sentences_are_encoded_once_and_read_back_alike(two_hundred, monkeypatch) -> None:
+    name, folder, _, bundle = two_hundred
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    again = load_dataset(name, folder)
+    for one, other in zip(again.graphs, bundle.graphs, strict=True):
+        assert torch.equal(one.x, other.x)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SENTENCE_SETS)
+def test_every_published_sentence_can_be_encoded(name, tmp_path, monkeypatch) -> None:
+    sentences = read_sentences(published(name), where=name)
+    real_encoder()
+    monkeypatch.setenv("EDGEFLIP_CACHE", str(tmp_path))
+    bundle = load_dataset(name, DATA)
+    assert len(bundle.graphs) == len(sentences)
+    assert bundle.split.sizes == catalogue()[name].split
+    for graph, sentence in zip(bundle.graphs, sentences, strict=True):
+        assert graph.x.shape == (len(sentence.tokens), 768)
+        assert torch.isfinite(graph.x).all()
 
 
 # Presets.

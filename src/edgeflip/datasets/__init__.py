@@ -157,6 +157,11 @@ def _describe(entry: CatalogueEntry, folder: Path | None) -> DatasetEntry:
         source, note = "missing", f"set {DATA_VARIABLE}: {entry.obtain}"
     elif missing := entry.missing(folder):
         source, note = "missing", f"no {', '.join(missing)} in the data folder: {entry.obtain}"
+    elif packages := entry.missing_packages():
+        source = "missing"
+        note = f"no package {', '.join(packages)}: " + " and ".join(
+            f"pip install 'edgeflip[{extra}]'" for extra in dict.fromkeys(packages.values())
+        )
     else:
         source, note = "file", entry.source
     return DatasetEntry(

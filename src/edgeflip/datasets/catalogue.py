@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import sys
 import tomllib
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -110,6 +112,7 @@ class CatalogueEntry:
         loader: `module:function`; the function takes the dataset's name and a data folder or none.
         generated: whether graphs of the same make-up can be made when no data folder is given.
         obtain: how to get the files, as the end of a sentence.
+        needs: packages the loader imports that a plain install does not bring, and the extra that does.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -126,10 +129,22 @@ class CatalogueEntry:
     source: str
     obtain: str
     files: tuple[RequiredFile, ...]
+    needs: dict[str, str] = field(default_factory=dict)
+
+    def missing_packages(self) -> dict[str, str]:
+        """The packages that are not installed, with the extra that brings each; none is imported."""
+        return {name: extra for name, extra in self.needs.items() if not _is_installed(name)}
 
     def missing(self, data_dir: Path) -> list[str]:
         """The files, by their place in the data folder, that are not there."""
         return [file.path for file in self.files if not file.place(data_dir).is_file()]
+
+
+def _is_installed(package: str) -> bool:
+    # A module that was set to None, as tests do, counts as absent; find_spec would raise.
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    return importlib.util.find_spec(package) is not None
 
 
 @cache

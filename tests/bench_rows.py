@@ -1,0 +1,18 @@
+"""What the tests of benchmarks share: reading the rows of a run."""
+
+import json
+
+from edgeflip.support.journal import key_of
+
+
+def rows_of(folder, kind="graph"):
+    lines = (folder / "results.jsonl").read_text("utf-8").splitlines()
+    found = [row for row in map(json.loads, lines) if row["kind"] == kind]
+    return sorted(found, key=key_of)
+
+
+def timeless(row):
+    """A row without what a clock said."""
+    kept = {key: value for key, value in row.items() if not key.endswith("seconds")}
+    stages = {name: stage["oracle_calls"] for name, stage in row.get("stages", {}).items()}
+    return {**kept, "stages": stages}
