@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
@@ -17,14 +17,17 @@ from edgeflip.core import PairSpace
 from edgeflip.errors import (
     ConfigError,
     GraphError,
-    NotApplicableError,
     NotFittedError,
     TargetError,
 )
 from edgeflip.explainers.checking import (
+    check_kinds,
+    check_oracle,
+    check_ranking,
+    check_width,
     check_widths,
     first_answer,
-    is_oracle,
+    frozen,
     ranking_words,
     width_of,
 )
@@ -50,8 +53,6 @@ from edgeflip.search import (
     SizeWeightedFidelity,
     Watch,
     make_ranking,
-    needs_of,
-    ranking_name,
 )
 from edgeflip.support import (
     check_seed,
@@ -162,11 +163,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             seed: Makes the result repeatable.
         """
         check_seed(seed)
-        if not is_oracle(oracle):
-            raise ConfigError(
-                f"expected an oracle with num_classes and predict_proba, got {type(oracle).__name__}; "
-                "wrap a model as ModelOracle(model)."
-            )
+        check_oracle(oracle)
         if self._needs_graphs() and not len(graphs):
             raise GraphError(
                 f"expected graphs for '{self.name}' to learn from, got none; pass some."
@@ -304,15 +301,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             NotApplicableError: If the method cannot search such a space, or for such a goal.
         """
         self._check_fitted()
-        for what, kind, known in (
-            ("space", problem.space.kind, self.spaces),
-            ("goal", problem.goal.kind, self.goals),
-        ):
-            if known is not None and kind not in known:
-                raise NotApplicableError(
-                    f"expected a {what} of kind {' or '.join(known)} for '{self.name}', got '{kind}'; use "
-                    "another method."
-                )
+        check_kinds(self, problem)
         budget = budget or self.default_budget()
         call = Call(budget, selection or Selection(), watch, seed)
         with self._session():
@@ -445,24 +434,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             return finish_all(self, searches, call)
 
     def _check_ranking(self) -> None:
-        if "likelihood" in needs_of(self.ranking) and not self.rates_edges:
-            raise ConfigError(
-                f"expected a ranking that '{self.name}' can give, got "
-                f"'{ranking_name(self.ranking) or ranking_words(self.ranking)}', which asks how likely "
-                "edits are; use the method 'dr-cfgnn' or another ranking."
-            )
+        check_ranking(self.ranking, self.name, rates_edges=self.rates_edges)
 
     def _check_call(self, graph: Data, seed: int) -> None:
         self._check_fitted()
         check_seed(seed)
-        if not isinstance(graph, Data):
-            PairSpace.of(graph)
-        width = (width_of(graph) or 0) if isinstance(graph, Data) and graph.num_nodes else None
-        if self.num_features_ is not None and width is not None and width != self.num_features_:
-            raise GraphError(
-                f"expected {self.num_features_} features per node, as in the graphs of fit, got {width}; "
-                "prepare the graph as the training graphs were."
-            )
+        check_width(graph, self.num_features_)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "oracle_"):
@@ -475,11 +452,3 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             key for key in vars(self) if key.endswith("_") and not key.startswith("_")
         ]:
             delattr(self, attribute)
-
-
-def frozen(oracle: Any) -> AbstractContextManager[None]:
-    """The oracle's own context for evaluation mode, when it has one."""
-    context: AbstractContextManager[None] = (
-        oracle.frozen() if hasattr(oracle, "frozen") else nullcontext()
-    )
-    return context

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.errors import GraphError, TargetError
+from edgeflip.core import PairSpace
+from edgeflip.errors import ConfigError, GraphError, NotApplicableError, TargetError
 from edgeflip.oracle import Oracle, checked_proba
-from edgeflip.search import Ranking
+from edgeflip.search import Problem, Ranking, needs_of, ranking_name
+
+if TYPE_CHECKING:
+    from edgeflip.explainers.base import CounterfactualExplainer
 
 
-def is_oracle(candidate: object) -> bool:
+def check_oracle(oracle: object) -> None:
+    """Refuse what cannot be asked about classes or values."""
+    if not _is_oracle(oracle):
+        raise ConfigError(
+            f"expected an oracle with num_classes and predict_proba, got {type(oracle).__name__}; "
+            "wrap a model as ModelOracle(model)."
+        )
+
+
+def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:
+    """Refuse a ranking that asks what a method cannot tell."""
+    if "likelihood" in needs_of(ranking) and not rates_edges:
+        raise ConfigError(
+            f"expected a ranking that '{method}' can give, got "
+            f"'{ranking_name(ranking) or ranking_words(ranking)}', which asks how likely edits are; use the "
+            "method 'edgeflip' or another ranking."
+        )
+
+
+def _is_oracle(candidate: object) -> bool:
     """Whether something can be asked about classes or values."""
     # Not isinstance: it would read num_classes, which an oracle may not know before its first answer.
     names = dir(candidate)
@@ -77,3 +101,36 @@ def check_target(
             f"predicts already{known}; name another class or leave the target out."
         )
     return target
+
+
+def check_width(graph: Data, num_features: int | None) -> None:
+    """Refuse a graph whose features have another width than those that were learned from."""
+    if not isinstance(graph, Data):
+        PairSpace.of(graph)
+    width = (width_of(graph) or 0) if isinstance(graph, Data) and graph.num_nodes else None
+    if num_features is not None and width is not None and width != num_features:
+        raise GraphError(
+            f"expected {num_features} features per node, as in the graphs of fit, got {width}; "
+            "prepare the graph as the training graphs were."
+        )
+
+
+def check_kinds(explainer: CounterfactualExplainer[Any], problem: Problem[Any, Any]) -> None:
+    """Refuse a space or a goal that a method cannot search."""
+    for what, kind, known in (
+        ("space", problem.space.kind, explainer.spaces),
+        ("goal", problem.goal.kind, explainer.goals),
+    ):
+        if known is not None and kind not in known:
+            raise NotApplicableError(
+                f"expected a {what} of kind {' or '.join(known)} for '{explainer.name}', got '{kind}'; use "
+                "another method."
+            )
+
+
+def frozen(oracle: Any) -> AbstractContextManager[None]:
+    """The oracle's own context for evaluation mode, when it has one."""
+    context: AbstractContextManager[None] = (
+        oracle.frozen() if hasattr(oracle, "frozen") else nullcontext()
+    )
+    return context

@@ -412,15 +412,14 @@ class LinkTrainer:
             return
         for places in order.split(self.config.batch_size):
             graphs = self.train.take(places)
-            batch = (
+            config = self.config
+            drawn = self._draw(
                 graphs,
-                self._draw(
-                    graphs,
-                    low=self.config.disjoint_low,
-                    high=self.config.disjoint,
-                    order_leak=self.config.order_leak,
-                ),
+                low=config.disjoint_low,
+                high=config.disjoint,
+                order_leak=config.order_leak,
             )
+            batch = (graphs, drawn)
             if not self.config.redraw:
                 self._fixed.append(batch)
             yield batch

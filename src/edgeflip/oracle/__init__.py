@@ -27,6 +27,8 @@ from edgeflip.oracle.masking import (
 )
 from edgeflip.oracle.model import (
     ModelOracle,
+)
+from edgeflip.oracle.outputs import (
     one_line,
 )
 from edgeflip.oracle.protocols import (

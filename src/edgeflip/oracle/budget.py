@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core import AnswerStore, EditSpace, PairEdits, PairSpace, candidate_keys
 from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, OracleError
-from edgeflip.oracle.model import is_distribution, one_line
+from edgeflip.oracle.outputs import is_distribution, one_line
 from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle
 
 # Candidates asked about between two looks at the clock, when the oracle names no batch size.

@@ -16,8 +16,15 @@ from torch_geometric.data import Batch, Data
 from edgeflip.core import EditSpace, PairEdits, PairSpace, base_adjacency, edge_attributes
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
 from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, bind_call
+from edgeflip.oracle.outputs import (
+    Returns,
+    as_matrix,
+    is_distribution,
+    one_line,
+    softmax,
+    two_columns,
+)
 
-Returns: TypeAlias = Literal["logits", "probabilities"]
 Batching: TypeAlias = Literal["auto", "sparse", "dense"]
 
 DENSE_NODE_LIMIT = 128
@@ -172,7 +179,7 @@ class ModelOracle:
         """Logits from a call that uses the model in a way of its own, differentiable [count, C]."""
         with self.frozen():
             output = self._guarded(call)
-        return _two_columns(_as_matrix(output, count), "logits").cpu()
+        return two_columns(as_matrix(output, count), "logits").cpu()
 
     def fingerprint(self) -> str:
         """A short hash of the model's weights, or of its name when it has none."""
@@ -340,14 +347,14 @@ class ModelOracle:
 
     def _proba(self, output: Any, count: int) -> Tensor:
         """Probabilities from whatever the model gave, or a sentence why not."""
-        matrix = _as_matrix(output, count).detach().cpu()
+        matrix = as_matrix(output, count).detach().cpu()
         matrix = matrix if matrix.dtype == torch.float64 else matrix.float()
         if not bool(torch.isfinite(matrix).all()):
             raise OracleError(
                 "expected finite numbers from the model, got NaN or infinity; check its weights and input."
             )
         raw = matrix
-        matrix = _two_columns(matrix, self.returns)
+        matrix = two_columns(matrix, self.returns)
         if self._num_classes is None:
             self._num_classes = matrix.size(1)
         if matrix.size(1) != self._num_classes:
@@ -363,7 +370,7 @@ class ModelOracle:
                 )
             return matrix.float()
         self._warn_about_probabilities(raw)
-        return _softmax(matrix)
+        return softmax(matrix)
 
     def _warn_about_probabilities(self, raw: Tensor) -> None:
         """Say once when logits look like probabilities; a few answers are enough to tell."""
@@ -406,53 +413,6 @@ def _offers_dense_path(kind: type) -> bool:
     return False
 
 
-def _as_matrix(output: Any, count: int) -> Tensor:
-    if not isinstance(output, Tensor):
-        try:
-            output = torch.as_tensor(output)
-        except Exception as error:
-            raise OracleError(
-                f"expected a tensor of class scores, got {type(output).__name__}; pass call=, a "
-                "function of model and batch that returns the scores alone."
-            ) from error
-    matrix: Tensor = output
-    if matrix.dim() == 0 and count == 1:
-        matrix = matrix[None]
-    if matrix.dim() == 1 and matrix.numel() == count:
-        matrix = matrix[:, None]
-    if matrix.dim() != 2 or matrix.size(0) != count or not matrix.size(1):
-        raise OracleError(
-            f"expected one row of class scores per graph ([{count}, classes]), got "
-            f"{list(matrix.shape)}; check that the model pools its nodes by batch."
-        )
-    return matrix
-
-
-def _softmax(logits: Tensor) -> Tensor:
-    """Probabilities in single precision with the largest where the model has it [graphs, C]."""
-    proba = logits.softmax(dim=1).float()
-    if logits.dtype == torch.float64:
-        # Rounding may tie two classes; the model's own choice must stay the first of them.
-        row = torch.arange(len(proba))
-        best = logits.argmax(dim=1)
-        proba[row, best] = torch.nextafter(proba.amax(dim=1), torch.tensor(2.0))
-    return proba
-
-
-def _two_columns(matrix: Tensor, returns: Returns) -> Tensor:
-    """A binary model's single column widened to two."""
-    if matrix.size(1) > 1:
-        return matrix
-    first = torch.zeros_like(matrix) if returns == "logits" else 1 - matrix
-    return torch.cat([first, matrix], dim=1)
-
-
-def is_distribution(matrix: Tensor) -> bool:
-    """Whether every row is a probability distribution."""
-    adds_up = ((matrix.sum(dim=1) - 1).abs() < 1e-3).all()
-    return bool(adds_up) and bool((matrix >= -1e-6).all())
-
-
 def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}.")
@@ -467,8 +427,3 @@ def _device_of(model: object) -> torch.device:
         for parameter in model.parameters():
             return parameter.device
     return torch.device("cpu")
-
-
-def one_line(error: BaseException) -> str:
-    """An error's message without its line breaks."""
-    return " ".join(str(error).split())[:300] or "no message"

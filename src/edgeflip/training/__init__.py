@@ -11,12 +11,14 @@ from edgeflip.training.fits import (
     links_once,
 )
 from edgeflip.training.oracles import (
-    TrainingReport,
     load_oracle,
     oracle_for,
     save_oracle,
     train_and_save,
     train_oracle,
+)
+from edgeflip.training.reports import (
+    TrainingReport,
 )
 
 __all__ = [

@@ -16,7 +16,8 @@ from edgeflip.metrics import fidelity, motif_proximity, seconds_per_graph, size,
 from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import progress_bar, write_json, write_lines
-from edgeflip.training.oracles import TrainingReport, load_oracle, train_and_save
+from edgeflip.training.oracles import load_oracle, train_and_save
+from edgeflip.training.reports import TrainingReport
 
 DATASET = "ba_2motifs"
 METHOD = "edgeflip"

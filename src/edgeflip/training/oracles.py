@@ -17,13 +17,12 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from edgeflip.datasets import DatasetBundle, Origin, check_trainable, stack_graphs
+from edgeflip.datasets import DatasetBundle, check_trainable, stack_graphs
 from edgeflip.errors import ArtifactError, ConfigError, OracleError
 from edgeflip.oracle import GCNClassifier, ModelOracle
 from edgeflip.presets import OracleSettings, load_preset
 from edgeflip.support import (
     CONFIG_FILE,
-    STRICT,
     WEIGHTS_FILE,
     one_thread,
     progress_bar,
@@ -32,6 +31,7 @@ from edgeflip.support import (
     seeded,
     write_artifact,
 )
+from edgeflip.training.reports import EpochReport, TrainingReport
 
 _log = logging.getLogger(__name__)
 
@@ -40,56 +40,6 @@ _EVALUATION_BATCH = 512
 # Up to this many values per layer and step one thread is faster than several (measured on two busy
 # cores with the BA sets, 32,000 values: 13 s against 80 s).
 _ONE_THREAD_VALUES = 250_000
-
-
-@dataclass(frozen=True)
-class EpochReport:
-    """How one epoch went.
-
-    Attributes:
-        epoch: counted from 1.
-        epochs: how many there are at most.
-        improved: whether this is the best epoch so far.
-    """
-
-    epoch: int
-    epochs: int
-    train_loss: float
-    val_loss: float
-    val_accuracy: float
-    improved: bool
-
-
-@dataclass(frozen=True)
-class TrainingReport:
-    """How a training went.
-
-    Attributes:
-        origin: whether the graphs were the published ones (`"file"`) or `"generated"`.
-        epochs: how many were run.
-        best_epoch: the one whose weights were kept, counted from 1; 0 if none was finished.
-        stopped: `"finished"` all epochs, `"early"` for want of improvement, or `"interrupted"`.
-    """
-
-    __pydantic_config__ = STRICT
-
-    dataset: str
-    origin: Origin
-    seed: int
-    settings: OracleSettings
-    class_names: tuple[str, ...]
-    train_accuracy: float
-    val_accuracy: float
-    test_accuracy: float
-    epochs: int
-    best_epoch: int
-    wall_seconds: float
-    cpu_seconds: float
-    stopped: Literal["finished", "early", "interrupted"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
 from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
-from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk
+from edgeflip.explainers.gcfexplainer.vertices import Aim, Start
+from edgeflip.explainers.gcfexplainer.walk import Walk
 from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget, ClassGoal, MeteredOracle, Oracle, checked_proba
 from edgeflip.search import Ended, Ranking, SmallestFirst

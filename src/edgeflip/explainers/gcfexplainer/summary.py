@@ -25,7 +25,8 @@ from edgeflip.explainers.gcfexplainer.distances import (
     sizes,
     within,
 )
-from edgeflip.explainers.gcfexplainer.walk import Aim, Start, Walk, edited_shape
+from edgeflip.explainers.gcfexplainer.vertices import Aim, Start
+from edgeflip.explainers.gcfexplainer.walk import Walk, edited_shape
 
 Ask: TypeAlias = Callable[[PairSpace, Tensor], Tensor]
 """Class probabilities of edited versions of a graph."""
