@@ -26,7 +26,6 @@ def test_the_five_lines_are_five_and_print_an_answer(capsys):
 
 @pytest.mark.parametrize("name", ["ba_4motifs", "bbbp", "mutag0"])
 def test_the_five_lines_work_for_other_datasets(name, capsys):
-    """The sentence datasets too: `python benchmarks/five_lines.py`, which has to encode them first."""
     entry = next(entry for entry in list_datasets() if entry.name == name)
     if not entry.at_hand:
         pytest.skip(f"{name} is not at hand: {entry.note}")
@@ -37,7 +36,9 @@ def test_the_five_lines_work_for_other_datasets(name, capsys):
 
 def test_the_example_with_an_own_model_works(capsys):
     block = next(block for block in BLOCKS if "MyModel" in block)
-    assert outcome(block, capsys).splitlines() == ["True found", "[[1, 5]] [] 2 -> 1 0.1"]
+    said = outcome(block, capsys)
+    assert " becomes " in said
+    assert "nothing is smaller" in said
 
 
 def test_the_example_of_an_own_method_works(capsys):
