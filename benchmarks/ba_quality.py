@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -30,7 +31,7 @@ from rich.table import Table
 from edgeflip import CounterfactualSet, ModelOracle, load_dataset, load_preset
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.metrics import fidelity, minimality, motif_proximity, size, validity
+from edgeflip.metrics import METRICS, Case
 from edgeflip.training.oracles import train_oracle
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
@@ -68,16 +69,11 @@ def figures(
     answers: list[CounterfactualSet], bundle: DatasetBundle, oracle: ModelOracle, seconds: float
 ) -> dict[str, float]:
     """All columns of the table."""
-    found = [answer for answer in answers if answer.found]
-    assert bundle.motif_nodes is not None
+    cases = [Case(answer, oracle=oracle, motif_nodes=bundle.motif_nodes) for answer in answers]
+    values = {name: METRICS[name].average(cases).value for name in COLUMNS}
     return {
         "graphs": len(answers),
-        "validity": validity(answers),
-        "fidelity": fidelity(answers),
-        "size": size(answers),
-        "first_size": statistics.fmean(a.first.size for a in found) if found else float("nan"),
-        "motif_proximity": motif_proximity(answers, bundle.motif_nodes),
-        "minimality": minimality(answers, oracle),
+        **{name: math.nan if value is None else value for name, value in values.items()},
         "seconds": seconds,
         "denoised_edges": statistics.fmean(a.trace.notes.get("denoised_edges", 0) for a in answers),
     }

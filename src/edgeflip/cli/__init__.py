@@ -13,6 +13,7 @@ from rich.table import Column, Table
 from edgeflip import __version__
 from edgeflip.cli.bench import bench
 from edgeflip.cli.explain import explain
+from edgeflip.cli.metrics import metrics
 from edgeflip.cli.options import AsJson, Dataset, Profile, Seed, check_folder, default_folder
 from edgeflip.cli.summarize import summarize
 from edgeflip.cli.terminal import DataDir, command, print_json, stdout
@@ -191,6 +192,7 @@ def demo(
 
 command(app)(summarize)
 command(app)(verify)
+command(app)(metrics)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, without_paths
-from edgeflip.bench.report.summary import Summary, failures, over_seeds, time_shares
-from edgeflip.bench.report.tables import NOTHING, Cell, Entry, Metric, Table, TableRow, write_number
+from edgeflip.bench.report.summary import Summaries, failures, time_shares
+from edgeflip.bench.report.tables import NOTHING, Cell, Entry, Table, TableRow, write_number
+from edgeflip.metrics import over_seeds
 
 STATUSES = ("found", "exhausted", "timeout", "out_of_calls", "not_applicable", "error")
 _SHOWN_GRAPHS = 12
 
 
-def fact_tables(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> list[Table]:
+def fact_tables(results: Results, summaries: Summaries) -> list[Table]:
     """What was run: oracles, how answers ended, failures, skipped datasets and time."""
     return [
         _method_table(results),
@@ -70,8 +71,8 @@ def _oracle_table(results: Results) -> Table:
         training = over_seeds(row.get("seconds") for row in oracles)
         printed = paper.published_accuracy(dataset)
         cells: tuple[Cell, ...] = (
-            ((Entry(Metric("oracle_accuracy", "share"), accuracy.value, accuracy.sd, printed),),),
-            ((Entry(Metric("oracle_seconds", "seconds"), training.value, training.sd),),),
+            ((Entry("oracle_accuracy", "share", 0, accuracy.value, accuracy.sd, printed),),),
+            ((Entry("oracle_seconds", "seconds", 0, training.value, training.sd),),),
             _joined(row.get("test_graphs") for row in oracles),
             str(len(graphs)),
             _joined(row.get("seed") for row in oracles),
@@ -95,7 +96,7 @@ def _joined(values: Iterable[Any]) -> str:
     return ", ".join(texts) or NOTHING
 
 
-def _status_table(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> Table:
+def _status_table(results: Results, summaries: Summaries) -> Table:
     rows = []
     for (dataset, method), summary in summaries.items():
         extra = sum(count for name, count in summary.statuses.items() if name not in STATUSES)

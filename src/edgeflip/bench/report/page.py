@@ -22,12 +22,14 @@ _INTRO = (
     "or more, ± is the standard deviation over seeds. Arrows say whether more or less is better."
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
-    ("Quality", ("quality", "size", "motif", "minimality")),
-    ("Head to head", ("versus",)),
+    ("Overview", ("overview", "far")),
+    ("Quality", ("quality", "size", "motif", "minimality", "additions")),
+    ("Head to head", ("versus", "aims")),
     ("Robustness", ("noise", "van")),
     ("Time", ("factual", "times", "cost")),
-    ("By target class", ("classes",)),
+    ("By class", ("classes", "labels")),
     ("Plausibility", ("plausibility",)),
+    ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
     ("Facts of the run", ("oracles", "endings", "failures", "skipped", "overhead")),
 )

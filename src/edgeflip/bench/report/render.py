@@ -192,7 +192,7 @@ def csv_table(tables: Sequence[Table]) -> str:
         for dataset, method, entry in table.entries():
             if entry.ours is None and entry.paper is None:
                 continue
-            name = entry.metric.name
+            name = entry.name
             numbers = (_plain(value) for value in (entry.ours, entry.sd, entry.paper))
             writer.writerow((table.key, dataset, method, name, *numbers))
             for end, value in zip(("low", "high"), entry.interval or (), strict=False):
