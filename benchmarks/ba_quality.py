@@ -20,6 +20,7 @@ import math
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,16 +111,16 @@ def add_rows(table: Table, dataset: str, name: str, ours: dict[str, float], pape
     )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
     parser.add_argument("--profile", default="cpu", choices=("cpu", "paper", "smoke"))
     parser.add_argument("--search", choices=("widening", "paper"), help="the profile's by default")
     parser.add_argument("--datasets", nargs="*", default=DATASETS)
     parser.add_argument("--graphs", type=int, default=1000, help="at most this many per dataset")
     parser.add_argument("--out", type=Path, help="also write the figures as JSON to this file")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
     table = Table("dataset", "variant", "valid", "fid", "size", "first", "prox", "min", "CPU s")
     links = Table("dataset", "one-hot", "AUC as published", "order-free", "CPU s", "paper")

@@ -26,7 +26,7 @@ def test_the_five_lines_are_five_and_print_an_answer(capsys):
 
 @pytest.mark.parametrize("name", ["ba_4motifs", "bbbp", "mutag0"])
 def test_the_five_lines_work_for_other_datasets(name, capsys):
-    """The sentence datasets too: `python benchmarks/five_lines.py`, which has to encode them first."""
+    """The sentence datasets are left out: they have to be encoded first."""
     entry = next(entry for entry in list_datasets() if entry.name == name)
     if not entry.at_hand:
         pytest.skip(f"{name} is not at hand: {entry.note}")
