@@ -61,10 +61,9 @@ class Row:
 
 
 def explain_plainly(
-    max_nodes: int, oracle: MeteredOracle, graph: Data, label: int
+    settings: SubgraphX, oracle: MeteredOracle, graph: Data, label: int
 ) -> FactualSubgraph:
     """The published search with the plain scorer."""
-    settings = SubgraphX.published(max_nodes)
     space = PairSpace.of(graph)
     topology = Topology.of(space)
     generator = torch.Generator().manual_seed(0)
@@ -115,9 +114,10 @@ def compare(
     max_nodes = options.max_nodes
     graphs = bundle.test[:graph_count]
     ours = SubgraphX(max_nodes)
+    published = SubgraphX.published(max_nodes, rollouts=options.rollouts)
     explainers: dict[str, Explain] = {
-        "plain": partial(explain_plainly, max_nodes),
-        "published": partial(SubgraphX.published(max_nodes).explain, seed=0),
+        "plain": partial(explain_plainly, published),
+        "published": partial(published.explain, seed=0),
         "SubgraphX": partial(ours.explain, seed=0),
         "Occlusion": partial(Occlusion(max_nodes).explain, seed=0),
     }
@@ -158,6 +158,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--graphs", type=int, default=10, help="BA-2Motifs; half of it BA-4Motifs")
     parser.add_argument("--plain-graphs", type=int, help="how many the plain search is run on")
     parser.add_argument("--max-nodes", type=int, default=6)
+    parser.add_argument("--rollouts", type=int, default=20, help="of the published search")
     parser.add_argument("--quick", action="store_true", help="two graphs of each data set")
     parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--json", action="store_true")

@@ -33,7 +33,7 @@ ARGUMENTS = {
     "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
     "same_answers": ("{run} --profile smoke --models {tmp}", "| ba_2motifs | 2 |"),
     "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
-    "subgraphx": ("--profile smoke --graphs 1 --max-nodes 4 --json", "explain_speedup"),
+    "subgraphx": ("--profile smoke --graphs 1 --rollouts 1 --json", "explain_speedup"),
 }
 
 

@@ -95,8 +95,8 @@ class Proportion:
         return self.hits / self.trials if self.trials else math.nan
 
 
-def wilson(hits: int, trials: int, confidence: float = 0.95) -> Proportion:
-    """A share with Wilson's score interval, which holds for few trials as well.
+def wilson(hits: int, trials: int) -> Proportion:
+    """A share with Wilson's 95 % score interval, which holds for few trials as well.
 
     Example:
         >>> share = wilson(8, 10)
@@ -107,11 +107,7 @@ def wilson(hits: int, trials: int, confidence: float = 0.95) -> Proportion:
         raise ConfigError(
             f"expected hits from 0 to the number of trials, got {hits} of {trials}; correct the counts."
         )
-    if not 0 < confidence < 1:
-        raise ConfigError(
-            f"expected a confidence between 0 and 1, got {confidence!r}; the usual one is 0.95."
-        )
     if not trials:
         return Proportion(0, 0, math.nan, math.nan)
-    interval = binomtest(hits, trials).proportion_ci(confidence, method="wilson")
+    interval = binomtest(hits, trials).proportion_ci(0.95, method="wilson")
     return Proportion(hits, trials, float(interval.low), float(interval.high))

@@ -28,13 +28,11 @@ class Fit:
         explainer: The explainer, ready to explain.
         seconds: Wall-clock seconds of the fit.
         cpu_seconds: Its CPU seconds.
-        cached: Whether it was read from disk.
     """
 
     explainer: CounterfactualExplainer[Any]
     seconds: float
     cpu_seconds: float
-    cached: bool
 
 
 def fit_once(
@@ -60,7 +58,7 @@ def fit_once(
     """
     graphs = [*bundle.train, *bundle.val] if with_validation else bundle.train
     if not explainer.learns:
-        return Fit(explainer.fit(graphs, oracle, seed=seed), 0.0, 0.0, cached=False)
+        return Fit(explainer.fit(graphs, oracle, seed=seed), 0.0, 0.0)
     shaped_by = {
         "settings": explainer.fit_settings(),
         "oracle": oracle.fingerprint(),
@@ -72,13 +70,13 @@ def fit_once(
     if (place / _DONE).exists():
         times = read_json(place / _DONE)
         fitted = explainer.restore(place, oracle)
-        return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]), cached=True)
+        return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]))
     started, cpu_started = time.perf_counter(), time.process_time()
     explainer.fit(graphs, oracle, seed=seed)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
     explainer.save(place)
     write_json(place / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
-    return Fit(explainer, seconds, cpu_seconds, cached=False)
+    return Fit(explainer, seconds, cpu_seconds)
 
 
 def fitted_explainer(
