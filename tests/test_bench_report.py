@@ -28,7 +28,7 @@ from edgeflip.bench.report.render import (
 )
 from edgeflip.bench.report.results import without_paths
 from edgeflip.bench.report.summary import failures, time_shares
-from edgeflip.bench.report.tables import Table, write_number
+from edgeflip.bench.report.tables import ReportTable, write_number
 from edgeflip.bench.report.versus import versus_table
 from edgeflip.errors import ArtifactError, ConfigError
 
@@ -225,11 +225,11 @@ def results(tmp_path: Path) -> Results:
 
 
 @pytest.fixture
-def tables(results: Results) -> Mapping[str, Table]:
+def tables(results: Results) -> Mapping[str, ReportTable]:
     return {table.key: table for table in all_tables(results, summarize_run(results))}
 
 
-def cells(table: Table, *head: str) -> dict[str, str]:
+def cells(table: ReportTable, *head: str) -> dict[str, str]:
     """The row with this head as Markdown, by column."""
     names, _, *rows = [line[2:-2].split(" | ") for line in markdown_table(table).splitlines()]
     (row,) = [row for row in rows if row[: len(head)] == list(head)]
@@ -318,7 +318,9 @@ def test_the_overhead_is_what_is_left_of_all_sessions(results: Results) -> None:
 # Tables.
 
 
-def test_ours_stands_beside_the_paper_and_the_best_is_bold(tables: Mapping[str, Table]) -> None:
+def test_ours_stands_beside_the_paper_and_the_best_is_bold(
+    tables: Mapping[str, ReportTable],
+) -> None:
     row = cells(tables["quality"], "BA-2Motifs")
     assert row["Random"] == ".62 ± .18 (1.00) / **.75** ± .07 (.82)<br>1.50 ± .71 (1.00) / –"
     assert row["DR-CFGNN -DeN +OH"] == ".75 (.92) / .50 (.95)<br>1.33 (1.34) / –"
@@ -328,7 +330,7 @@ def test_ours_stands_beside_the_paper_and_the_best_is_bold(tables: Mapping[str, 
     assert list(row)[-1] == escape_markdown(ODD)
 
 
-def test_ties_are_all_bold_as_rounded(tables: Mapping[str, Table]) -> None:
+def test_ties_are_all_bold_as_rounded(tables: Mapping[str, ReportTable]) -> None:
     row = cells(tables["minimality"], "BA-2Motifs", "of the best")
     assert row["Random"] == "**1.00** ± .00 (1.00)"
     assert row["DR-CFGNN -DeN +OH"] == "**1.00** (1.00)"
@@ -336,14 +338,18 @@ def test_ties_are_all_bold_as_rounded(tables: Mapping[str, Table]) -> None:
     assert smallest["DR-CFGNN -DeN +OH"] == "**.50** (1.00)"
 
 
-def test_a_dataset_without_a_preset_has_no_published_values(tables: Mapping[str, Table]) -> None:
+def test_a_dataset_without_a_preset_has_no_published_values(
+    tables: Mapping[str, ReportTable],
+) -> None:
     row = cells(tables["quality"], "Mine")
     assert row["Random"] == "–"
     assert row[escape_markdown(ODD)] == "**1.00** / **.50**<br>**1.00** / –"
     assert [line.head[0] for line in tables["motif"].rows] == ["BA-2Motifs"]
 
 
-def test_noise_and_time_are_published_once_for_all_variants(tables: Mapping[str, Table]) -> None:
+def test_noise_and_time_are_published_once_for_all_variants(
+    tables: Mapping[str, ReportTable],
+) -> None:
     row = cells(tables["noise"], "BA-2Motifs", "ECaN")
     assert row["Random"] == "**.625** ± .177"
     assert row["DR-CFGNN -DeN -OH"] == row["DR-CFGNN +DeN +OH"] == "– (.920)"
@@ -354,7 +360,7 @@ def test_noise_and_time_are_published_once_for_all_variants(tables: Mapping[str,
     assert times["Random"] == "– / 1.000 ± .000 (.197)"
 
 
-def test_factual_classes_and_plausibility(tables: Mapping[str, Table]) -> None:
+def test_factual_classes_and_plausibility(tables: Mapping[str, ReportTable]) -> None:
     factual = cells(tables["factual"], "BA-2Motifs")
     assert factual["without denoising (-DeN)"] == ".250 (32.69)"
     assert factual["with denoising (+DeN)"] == "**.125** (25.51) / 3.50 (3.55) / .500"
@@ -371,7 +377,7 @@ def test_factual_classes_and_plausibility(tables: Mapping[str, Table]) -> None:
     assert plausible["DR-CFGNN -DeN +OH"] == "– / – / –<br>**.250** / **.250** / **.250**"
 
 
-def test_the_facts_of_the_run(tables: Mapping[str, Table]) -> None:
+def test_the_facts_of_the_run(tables: Mapping[str, ReportTable]) -> None:
     oracle = cells(tables["oracles"], "BA-2Motifs")
     assert oracle["accuracy"] == ".95 ± .07 (.98)"
     assert oracle["explained"] == "8"
@@ -380,7 +386,7 @@ def test_the_facts_of_the_run(tables: Mapping[str, Table]) -> None:
     assert "| 10.00 | 10.0% |" in markdown_table(tables["overhead"])
 
 
-def test_the_long_form_has_every_number(tables: Mapping[str, Table]) -> None:
+def test_the_long_form_has_every_number(tables: Mapping[str, ReportTable]) -> None:
     rows = list(csv.DictReader(csv_table(list(tables.values())).splitlines()))
     assert list(rows[0]) == ["table", "dataset", "method", "metric", "ours", "ours_sd", "paper"]
     found = {(row["table"], row["dataset"], row["method"], row["metric"]): row for row in rows}
@@ -393,7 +399,7 @@ def test_the_long_form_has_every_number(tables: Mapping[str, Table]) -> None:
     assert len(found) == len(rows)
 
 
-def test_what_comes_from_data_is_escaped(tables: Mapping[str, Table]) -> None:
+def test_what_comes_from_data_is_escaped(tables: Mapping[str, ReportTable]) -> None:
     table = tables["quality"]
     assert r"a\_b & <c>" not in latex_table(table)
     assert r"a\_b \& \textless{}c\textgreater{}" in latex_table(table)
@@ -407,7 +413,7 @@ def test_what_comes_from_data_is_escaped(tables: Mapping[str, Table]) -> None:
     assert escape_markdown("a|b *c* [d](e)") == r"a\|b \*c\* \[d\](e)"
 
 
-def test_latex_has_as_many_cells_as_columns(tables: Mapping[str, Table]) -> None:
+def test_latex_has_as_many_cells_as_columns(tables: Mapping[str, ReportTable]) -> None:
     for table in tables.values():
         lines = latex_table(table).splitlines()
         start, end = lines.index(r"\toprule"), lines.index(r"\bottomrule")
@@ -635,7 +641,7 @@ def test_errors_and_graphs_not_asked_about_decide_nothing(tmp_path: Path) -> Non
 
 
 def test_the_overview_has_a_row_per_method_and_marks_the_best_of_a_column(
-    tables: Mapping[str, Table],
+    tables: Mapping[str, ReportTable],
 ) -> None:
     random = cells(tables["overview"], "BA-2Motifs", "Random")
     assert random["validity ↑"] == ".62 ± .18 (1.00)"
@@ -646,7 +652,7 @@ def test_the_overview_has_a_row_per_method_and_marks_the_best_of_a_column(
     )
 
 
-def test_by_predicted_class_only_its_graphs_count(tables: Mapping[str, Table]) -> None:
+def test_by_predicted_class_only_its_graphs_count(tables: Mapping[str, ReportTable]) -> None:
     # Of the variant's graphs two are predicted 0, both answered, and two 1, one of them answered.
     first = cells(tables["labels"], "BA-2Motifs", "0 (cycle)", "DR-CFGNN -DeN +OH")
     second = cells(tables["labels"], "BA-2Motifs", "1 (house)", "DR-CFGNN -DeN +OH")
@@ -657,7 +663,7 @@ def test_by_predicted_class_only_its_graphs_count(tables: Mapping[str, Table]) -
 
 
 def test_rows_far_from_the_published_ones_are_listed_with_the_reason(
-    tables: Mapping[str, Table],
+    tables: Mapping[str, ReportTable],
 ) -> None:
     # Random: .62 against 1.00, 1.50 edits against 1.00. The variants: .75 against .92, 1.00 against .93.
     assert {row.head[1]: row.cells[-1] for row in tables["far"].rows} == {

@@ -9,7 +9,7 @@ from statistics import fmean
 from edgeflip.bench.report.published import LABELS, VARIANTS, label, published
 from edgeflip.bench.report.results import Results, Row
 from edgeflip.bench.report.summary import Summaries
-from edgeflip.bench.report.tables import Table, TableRow, write_number
+from edgeflip.bench.report.tables import ReportTable, TableRow, write_number
 from edgeflip.bench.report.versus import OURS, contests, rows_of
 
 _BA = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
@@ -56,7 +56,7 @@ class Aim:
         return ours, f"{sign} {wanted}{whose}", "met" if self.met else f"not met by {gap}"
 
 
-def aims_table(results: Results, summaries: Summaries) -> Table | None:
+def aims_table(results: Results, summaries: Summaries) -> ReportTable | None:
     """Every aim that can be judged; None without our method."""
     rows, met = [], 0
     for dataset in results.datasets:
@@ -68,7 +68,7 @@ def aims_table(results: Results, summaries: Summaries) -> Table | None:
             met += aim.met
     if not rows:
         return None
-    return Table(
+    return ReportTable(
         key="aims",
         title=f"What {OURS} set out to reach",
         note=f"{met} of {len(rows)} met. Against others as printed, with two decimals; methods with more "

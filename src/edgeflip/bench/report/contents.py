@@ -19,7 +19,7 @@ from edgeflip.bench.report.summary import (
 from edgeflip.bench.report.tables import (
     Cell,
     Entry,
-    Table,
+    ReportTable,
     TableRow,
     mark_best,
     without_empty_columns,
@@ -81,7 +81,7 @@ OPTIONAL = ("labels", "additions", "versus", "aims", "other")
 _PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plausibility"}
 
 
-def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[Table]:
+def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[ReportTable]:
     """Every table of the report, in the order of the paper, the facts of the run last."""
     # The aims are edgeflip's own, not those of whatever stands in its place.
     aims = aims_table(results, summaries) if ours == OURS else None
@@ -135,7 +135,7 @@ def _headings(rows: Iterable[Lines], intro: str = "") -> str:
     return intro + (text if intro else text[:1].upper() + text[1:])
 
 
-def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Table:
+def _by_method(results: Results, summaries: Summaries, layout: Layout) -> ReportTable:
     """A table with a column per method and, for every dataset, a row per group of metrics."""
     methods = paper.columns(results.methods)
     measures = _rows(_metrics_in(layout.key))
@@ -156,7 +156,7 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Table:
             ]
             head = (results.title(dataset), name) if named else (results.title(dataset),)
             rows.append(TableRow(head, mark_best(cells), dataset))
-    table = Table(
+    table = ReportTable(
         key=layout.key,
         title=_headings(measures.values(), layout.intro),
         note=layout.note,
@@ -178,7 +178,7 @@ def _cell(dataset: str, method: str, lines: Lines, summary: MethodSummary) -> Ce
     )
 
 
-def factual_table(results: Results) -> Table:
+def factual_table(results: Results) -> ReportTable:
     """Seconds for the factual subgraph with and without denoising, and edges dropped."""
     groups = [("without denoising (-DeN)", "-DeN"), ("with denoising (+DeN)", "+DeN")]
     metrics = _metrics_in("factual")
@@ -192,7 +192,7 @@ def factual_table(results: Results) -> Table:
             summary = summarize_methods(results, dataset, variants)
             cells.append(_cell(dataset, variants[0], lines, summary))
         rows.append(TableRow((results.title(dataset),), mark_best(cells), dataset))
-    return Table(
+    return ReportTable(
         key="factual",
         title=_headings([_lines(metrics)], "Factual subgraph: "),
         note="Means per graph. Of the deconstruction stage of DR-CFGNN, both one-hot settings together. "
@@ -204,7 +204,7 @@ def factual_table(results: Results) -> Table:
     )
 
 
-def classes_table(results: Results, summaries: Summaries) -> Table:
+def classes_table(results: Results, summaries: Summaries) -> ReportTable:
     """The appendix: every graph asked for one class."""
     others = [
         method
@@ -228,7 +228,7 @@ def classes_table(results: Results, summaries: Summaries) -> Table:
             name = "any" if target is None else results.class_name(dataset, target)
             rows.append(TableRow((results.title(dataset), name), mark_best(cells), dataset))
     metrics = class_metrics()
-    return Table(
+    return ReportTable(
         key="classes",
         title=_headings([(tuple(metrics[:2]), tuple(metrics[2:]))], "By target class: "),
         note="Every graph of another class is asked for a counterfactual to this class. “any” is "
@@ -254,7 +254,7 @@ def _class_cell(dataset: str, method: str, target: int | None, summary: MethodSu
     return tuple(entries[:2]), tuple(entries[2:])
 
 
-def plausibility_table(results: Results, summaries: Summaries) -> Table:
+def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
     """Link likelihoods, and how far edited graphs are from real ones."""
     lines = _lines(_metrics_in("plausibility"))
     rows = []
@@ -269,7 +269,7 @@ def plausibility_table(results: Results, summaries: Summaries) -> Table:
         )
         cells = mark_best([_cell(dataset, "", shown, summary) for summary in known])
         rows.append(TableRow((results.title(dataset),), (_unedited(shown, known), *cells), dataset))
-    return Table(
+    return ReportTable(
         key="plausibility",
         title=_headings([lines], "Plausibility: "),
         note="Likelihoods are those of a link predictor; plausibility is the likelihood of all edits, that "

@@ -13,7 +13,7 @@ from edgeflip.bench.report.tables import (
     NOTHING,
     Cell,
     Entry,
-    Table,
+    ReportTable,
     TableRow,
     mark_best,
     write_number,
@@ -33,7 +33,7 @@ MOST_ADDED = (0, 1, 3, 10)
 _SAME_AS = {"d4explainer (reduced)": "d4explainer"}
 
 
-def overview_tables(results: Results, summaries: Summaries) -> list[Table]:
+def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
     """The main numbers of all methods, by predicted class too, and what stands out."""
     optional = (label_table(results), additions_table(results))
     return [
@@ -43,7 +43,7 @@ def overview_tables(results: Results, summaries: Summaries) -> list[Table]:
     ]
 
 
-def overview_table(results: Results, summaries: Summaries) -> Table:
+def overview_table(results: Results, summaries: Summaries) -> ReportTable:
     """A row per dataset and method."""
     rows = [
         TableRow((results.title(dataset), paper.label(method)), cells, dataset)
@@ -59,7 +59,7 @@ def overview_table(results: Results, summaries: Summaries) -> Table:
     )
 
 
-def label_table(results: Results) -> Table:
+def label_table(results: Results) -> ReportTable:
     """The same over the graphs of one predicted class, where there is more than one."""
     rows = []
     for dataset in results.datasets:
@@ -92,9 +92,9 @@ def _columns() -> list[Metric]:
 
 def _overview(
     key: str, title: str, note: str, head: tuple[str, ...], rows: Sequence[TableRow]
-) -> Table:
+) -> ReportTable:
     columns = tuple(metric.heading for metric in _columns())
-    return Table(key, title, note, head, columns, tuple(rows))
+    return ReportTable(key, title, note, head, columns, tuple(rows))
 
 
 def _compared(
@@ -115,7 +115,7 @@ def _compared(
     return zip(methods, zip(*columns, strict=True), strict=True)
 
 
-def far_table(results: Results, summaries: Summaries) -> Table:
+def far_table(results: Results, summaries: Summaries) -> ReportTable:
     """Methods whose validity or size is far from the published one."""
     rows, compared = [], 0
     for (dataset, method), summary in summaries.items():
@@ -131,7 +131,7 @@ def far_table(results: Results, summaries: Summaries) -> Table:
                 cells.append(((Entry.of(metric, summary[metric.name], printed),),))
             head = (results.title(dataset), paper.label(method))
             rows.append(TableRow(head, (*cells, " and ".join(far)), dataset))
-    return Table(
+    return ReportTable(
         key="far",
         title="Far from the published values",
         note=f"Validity off by more than {write_number(FAR, 'share')}, or size by more than a factor of "
@@ -158,7 +158,7 @@ def _far(dataset: str, method: str, summary: MethodSummary) -> list[str]:
     return names
 
 
-def additions_table(results: Results) -> Table:
+def additions_table(results: Results) -> ReportTable:
     """How many answers add few edges."""
     rows = []
     for dataset in results.datasets:
@@ -173,7 +173,7 @@ def additions_table(results: Results) -> Table:
                 cells = tuple(_few_additions(graphs, limit) for limit in limits)
                 head = (results.title(dataset), paper.label(method))
                 rows.append(TableRow(head, cells, dataset))
-    return Table(
+    return ReportTable(
         key="additions",
         title="Answers by their additions: validity / mean edits / median edits",
         note="Of all graphs those answered with at most so many added edges, and their edits. Methods "

@@ -78,7 +78,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of the report.
 
     Attributes:
@@ -164,7 +164,7 @@ def _mapped(cell: Cell, change: Callable[[Entry], Entry]) -> Cell:
     return tuple(tuple(change(entry) for entry in line) for line in cell)
 
 
-def without_empty_columns(table: Table, measured: Sequence[str]) -> Table:
+def without_empty_columns(table: ReportTable, measured: Sequence[str]) -> ReportTable:
     """The table without methods that have no value in it and were not measured."""
     filled = {
         method

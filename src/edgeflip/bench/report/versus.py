@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, Row
-from edgeflip.bench.report.tables import NOTHING, Table, TableRow, write_number
+from edgeflip.bench.report.tables import NOTHING, ReportTable, TableRow, write_number
 from edgeflip.metrics import METRICS, Metric, Style
 
 OURS = "edgeflip"
@@ -93,7 +93,7 @@ def contests() -> list[Contest]:
     return [Contest(metric) for metric in METRICS.values() if "versus" in metric.also]
 
 
-def versus_table(results: Results, ours: str = OURS) -> Table | None:
+def versus_table(results: Results, ours: str = OURS) -> ReportTable | None:
     """Our method against each other one, per dataset and measure; None without such a method."""
     if ours not in results.methods:
         return None
@@ -128,7 +128,7 @@ def versus_table(results: Results, ours: str = OURS) -> Table | None:
             rows.append(TableRow(head, counted, dataset))
     if not rows:
         return None
-    return Table(
+    return ReportTable(
         key="versus",
         title=f"{paper.label(ours)} against each method",
         note="In parentheses ours : theirs. Validity and CPU seconds are over all graphs; the rest are means "
