@@ -71,8 +71,8 @@ lint: install  ## check style and format
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 
-types: install  ## check the types of the package
-	$(BIN)/python -m mypy --strict src
+types: install  ## check the types of the package and of benchmarks/
+	$(BIN)/python -m mypy --strict src benchmarks
 
 layers: install  ## check that imports only point down the layers
 	$(BIN)/lint-imports --no-logo

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from rich.table import Table
 from edgeflip import CounterfactualSet, ModelOracle, load_dataset, load_preset
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.metrics import fidelity, minimality, motif_proximity, size, validity
+from edgeflip.metrics import METRICS, Case
 from edgeflip.training.oracles import train_oracle
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
@@ -68,16 +70,11 @@ def figures(
     answers: list[CounterfactualSet], bundle: DatasetBundle, oracle: ModelOracle, seconds: float
 ) -> dict[str, float]:
     """All columns of the table."""
-    found = [answer for answer in answers if answer.found]
-    assert bundle.motif_nodes is not None
+    cases = [Case(answer, oracle=oracle, motif_nodes=bundle.motif_nodes) for answer in answers]
+    values = {name: METRICS[name].average(cases).value for name in COLUMNS}
     return {
         "graphs": len(answers),
-        "validity": validity(answers),
-        "fidelity": fidelity(answers),
-        "size": size(answers),
-        "first_size": statistics.fmean(a.first.size for a in found) if found else float("nan"),
-        "motif_proximity": motif_proximity(answers, bundle.motif_nodes),
-        "minimality": minimality(answers, oracle),
+        **{name: math.nan if value is None else value for name, value in values.items()},
         "seconds": seconds,
         "denoised_edges": statistics.fmean(a.trace.notes.get("denoised_edges", 0) for a in answers),
     }
@@ -114,16 +111,16 @@ def add_rows(table: Table, dataset: str, name: str, ours: dict[str, float], pape
     )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
     parser.add_argument("--profile", default="cpu", choices=("cpu", "paper", "smoke"))
     parser.add_argument("--search", choices=("widening", "paper"), help="the profile's by default")
     parser.add_argument("--datasets", nargs="*", default=DATASETS)
     parser.add_argument("--graphs", type=int, default=1000, help="at most this many per dataset")
     parser.add_argument("--out", type=Path, help="also write the figures as JSON to this file")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
     table = Table("dataset", "variant", "valid", "fid", "size", "first", "prox", "min", "CPU s")
     links = Table("dataset", "one-hot", "AUC as published", "order-free", "CPU s", "paper")

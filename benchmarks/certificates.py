@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,17 +32,19 @@ DATASETS = ("ba_3motifs", "ba_4motifs")
 
 def logits(model: torch.nn.Module, x: Tensor, adjacency: Tensor) -> Tensor:
     """The BA sets' network by hand: (A + I) X W + b, ReLU, mean, one linear layer [graphs, C]."""
-    weights = dict(model.state_dict())
+    weights: dict[str, Tensor] = dict(model.state_dict())
     looped = adjacency + torch.eye(adjacency.size(-1))
     hidden = x.expand(len(adjacency), -1, -1)
-    for layer in range(len(model.convs)):
+    for layer in range(sum(name.endswith("lin.weight") for name in weights)):
         product = hidden @ weights[f"convs.{layer}.lin.weight"].t()
         hidden = (looped @ product + weights[f"convs.{layer}.bias"]).relu()
-    return hidden.mean(dim=1) @ weights["classify.weight"].t() + weights["classify.bias"]
+    outputs: Tensor = hidden.mean(dim=1) @ weights["classify.weight"].t()
+    return outputs + weights["classify.bias"]
 
 
 def brute_force(oracle: ModelOracle, graph: Data, label: int, size: int) -> tuple[int, int]:
     """How many edit sets of a size there are, and how many of them change the class."""
+    assert isinstance(oracle.model, torch.nn.Module)
     nodes = int(graph.num_nodes or 0)
     base = torch.zeros(nodes, nodes)
     base[graph.edge_index[0], graph.edge_index[1]] = 1.0
@@ -72,21 +75,24 @@ def is_refused(answer: CounterfactualSet, oracle: ModelOracle) -> bool:
     return False
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Compare, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
     parser.add_argument("--graphs", type=int, default=25, help="per dataset")
+    parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--models", type=Path, default=Path("runs/profile"))
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
     counts = dict.fromkeys(("graphs", "complete", "wrong", "disagreements", "forgeries_passed"), 0)
     sets_tried = 0
     for name in options.datasets:
         bundle = load_dataset(name)
-        oracle = oracle_for(bundle, options.models / f"oracle-{name}")
-        explainer = DRCFGNN.for_dataset(name, overrides={"certify": 50_000})
+        oracle = oracle_for(bundle, options.models / f"oracle-{name}", profile=options.profile)
+        explainer = DRCFGNN.for_dataset(
+            name, profile=options.profile, overrides={"certify": 50_000}
+        )
         fitted = fit_once(explainer, bundle, oracle, options.models).explainer
         for graph in bundle.test[: options.graphs]:
             answer = fitted.explain(graph)

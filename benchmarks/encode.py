@@ -11,16 +11,17 @@ import os
 import resource
 import tempfile
 import time
+from collections.abc import Sequence
 
 from edgeflip.datasets.sentences import SENTENCE_SETS, load_sentences
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", default=SENTENCE_SETS, metavar="name")
     parser.add_argument("--data-dir", default=os.environ.get("EDGEFLIP_DATA"))
     parser.add_argument("--cache", help="keep the features here; what is there is not made again")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     for name in options.names:
         if options.cache is None:
             with tempfile.TemporaryDirectory() as folder:

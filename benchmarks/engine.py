@@ -17,8 +17,9 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -68,19 +69,21 @@ def edited_data(space: PairSpace, entry: EditSet) -> Data:
 
 def one_at_a_time(oracle: ModelOracle, space: PairSpace, edits: list[EditSet]) -> int:
     """A PyG graph per candidate, a model call per graph."""
+    model: Any = oracle.model
     batch = torch.zeros(space.num_nodes, dtype=torch.long)
     for entry in edits:
         data = edited_data(space, entry)
-        oracle.model(data.x, data.edge_index, batch).softmax(dim=1).argmax(dim=1)
+        model(data.x, data.edge_index, batch).softmax(dim=1).argmax(dim=1)
     return len(edits)
 
 
 def collated(oracle: ModelOracle, space: PairSpace, edits: list[EditSet]) -> int:
     """A PyG graph per candidate, collated by PyG into batches of 256."""
+    model: Any = oracle.model
     for start in range(0, len(edits), 256):
         part = edits[start : start + 256]
         batch = Batch.from_data_list([edited_data(space, entry) for entry in part])
-        oracle.model(batch.x, batch.edge_index, batch.batch).softmax(dim=1).argmax(dim=1)
+        model(batch.x, batch.edge_index, batch.batch).softmax(dim=1).argmax(dim=1)
     return len(edits)
 
 
@@ -108,7 +111,7 @@ def bare_model(oracle: ModelOracle, space: PairSpace) -> Callable[[], int]:
     parts = [
         part for block in level_blocks(space) for part in block.split(oracle.batch_size or 1024)
     ]
-    model = oracle.model
+    model: Any = oracle.model
     if oracle.uses_dense_path(space):
         projected, base = model.project(space.graph.x), base_adjacency(space)
         ready = [adjacency(space, part, base) for part in parts]
@@ -185,9 +188,9 @@ def compare_paths(rounds: int) -> list[dict[str, float]]:
     return rows
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--json", action="store_true", help="print the figures as JSON on the last line"
     )
@@ -195,12 +198,12 @@ def main() -> None:
         "--paths", action="store_true", help="compare the dense and the sparse path"
     )
     parser.add_argument("--rounds", type=int, default=7)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
     bundle = load_dataset("ba_2motifs")
     oracle = train_oracle(bundle, profile="smoke")
     space = PairSpace.of(bundle.test[0])
-    figures = measure(oracle, space, arguments.rounds)
+    figures: dict[str, Any] = {**measure(oracle, space, arguments.rounds)}
     whole = figures["whole_path_per_s"]
     figures["times_one_at_a_time"] = whole / figures["one_at_a_time_per_s"]
     figures["share_of_bare_model"] = whole / figures["bare_model_per_s"]

@@ -389,14 +389,14 @@ def targets_figure(pair: Sequence[CounterfactualSet], motif: frozenset[int]) -> 
     return page(width, height, "One cycle and two targets", parts)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Draw, count and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
     parser.add_argument("--quick", action="store_true", help="a link predictor of a few epochs")
     parser.add_argument("--graphs", type=int, default=20, help="cycles to count additions over")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
@@ -404,7 +404,7 @@ def main() -> None:
         (arguments.out / f"{name}.svg").write_text(made[0], encoding="utf-8")
         results[name] = made[1]
     bundle = load_dataset("ba_3motifs")
-    oracle = train_oracle(bundle)
+    oracle = train_oracle(bundle, profile="smoke" if arguments.quick else "cpu")
     explainer = fitted(bundle, oracle, quick=arguments.quick)
     graphs = cycles(bundle, oracle, arguments.graphs)
     found = {

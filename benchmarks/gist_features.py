@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -20,21 +21,23 @@ from torch_geometric.data import Data
 
 from edgeflip import load_dataset, make_explainer
 from edgeflip.core.padding import DenseGraphs
-from edgeflip.explainers.gist.network import relaxed, symmetric
+from edgeflip.explainers.gist import GIST
+from edgeflip.explainers.gist.network import StyleNetwork, relaxed, symmetric
 from edgeflip.training.fits import fit_once
 from edgeflip.training.oracles import oracle_for
 
 FEATURES = ("input", "overshoot", "network")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a row per dataset."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--datasets", nargs="+", default=["graph_twitter", "graph_sst5"])
     parser.add_argument("--graphs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--models", type=Path, help="where trained models are kept; nowhere")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
     print("| dataset | graphs | features of the input | of the overshoot | of the network |")
     print("| --- | --- | --- | --- | --- |")
@@ -46,10 +49,17 @@ def main() -> None:
 
 def _shares(name: str, options: argparse.Namespace, folder: Path) -> list[str]:
     bundle = load_dataset(name)
-    oracle = oracle_for(bundle, folder / f"oracle-{name}", seed=options.seed)
+    oracle = oracle_for(
+        bundle, folder / f"oracle-{name}", profile=options.profile, seed=options.seed
+    )
     explainer = fit_once(
-        make_explainer("gist", dataset=name), bundle, oracle, folder, seed=options.seed
+        make_explainer("gist", dataset=name, profile=options.profile),
+        bundle,
+        oracle,
+        folder,
+        seed=options.seed,
     ).explainer
+    assert isinstance(explainer, GIST)
     network, config = explainer.network_, explainer.config
     predicted = oracle.predict_proba(bundle.train).argmax(dim=1)
     sizes = torch.tensor([graph.num_nodes for graph in bundle.train])
@@ -74,7 +84,7 @@ def _shares(name: str, options: argparse.Namespace, folder: Path) -> list[str]:
 
 @torch.no_grad()
 def _redrawn(
-    network: torch.nn.Module, graph: Data, temperature: float, generator: torch.Generator
+    network: StyleNetwork, graph: Data, temperature: float, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """New features and drawn edges of an overshoot."""
     styled = network(DenseGraphs.of([graph]))

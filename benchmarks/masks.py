@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Sequence
 
 import torch
 
@@ -31,9 +32,11 @@ def mean(values: list[float]) -> float:
 
 def row(answers: list[CounterfactualSet], seconds: float) -> str:
     found = [answer for answer in answers if answer.found]
+    best = [answer.best for answer in found if answer.best is not None]
+    first = [answer.first for answer in found if answer.first is not None]
     return (
-        f"{len(found) / len(answers):8.2f} {mean([a.best.fidelity for a in found]):8.2f} "
-        f"{mean([a.best.size for a in found]):6.2f} {mean([a.first.size for a in found]):6.2f} "
+        f"{len(found) / len(answers):8.2f} {mean([entry.fidelity for entry in best]):8.2f} "
+        f"{mean([entry.size for entry in best]):6.2f} {mean([entry.size for entry in first]):6.2f} "
         f"{mean([a.trace.oracle_calls for a in answers]):6.1f} {seconds / len(answers):8.3f}"
     )
 
@@ -55,14 +58,14 @@ def measure(
     return f"{len(graphs):6d} {row(answers, time.process_time() - started)}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--datasets", nargs="+", default=DATASETS)
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("--graphs", type=int, default=None)
     parser.add_argument("--alone", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
     print(
         f"{'dataset':18s} {'method':16s} {'graphs':>6s} validity fidelity   size  first  calls  seconds"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -29,21 +29,22 @@ def measured(what: str) -> Iterator[None]:
     print(f"{what}: {time.process_time() - started:.0f} CPU s, peak {peak:,.0f} MB", flush=True)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Do the job step by step."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dataset", default="graph_sst5")
+    parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--graphs", type=int, default=50)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
     with measured("imports"):
         pass
     with measured(f"load {options.dataset}"):
         bundle = load_dataset(options.dataset)
     with measured("train the oracle"):
-        oracle = train_oracle(bundle)
+        oracle = train_oracle(bundle, profile=options.profile)
     with measured(f"fit on {len(bundle.train) + len(bundle.val):,} graphs"):
-        explainer = DRCFGNN.for_dataset(options.dataset)
+        explainer = DRCFGNN.for_dataset(options.dataset, profile=options.profile)
         explainer.fit([*bundle.train, *bundle.val], oracle)
     with measured(f"explain {options.graphs} graphs"):
         found = [explainer.explain(graph).found for graph in bundle.test[: options.graphs]]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from collections.abc import Sequence
 
 import torch
 from rich.console import Console
@@ -21,15 +22,15 @@ from edgeflip import list_datasets, load_dataset, load_preset
 from edgeflip.training.oracles import fit_classifier
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Train, measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("--seeds", type=int, default=3)
     motifs = [entry.name for entry in list_datasets() if entry.name.startswith("ba_")]
     parser.add_argument("--datasets", nargs="*", default=motifs)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     torch.set_num_threads(1)
     table = Table("dataset", "data", "test accuracy per seed", "paper", "val", "CPU s", "epochs")
     figures = {}

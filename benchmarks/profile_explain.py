@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,11 @@ STAGES = ("predict", "deconstruct", "reconstruct", "propose", "check", "oracle",
 ASKING = ("predict", "deconstruct", "oracle", "verify")
 
 
-def profile(name: str, count: int, models: Path) -> dict[str, Any]:
+def profile(name: str, count: int, models: Path, preset: str) -> dict[str, Any]:
     """Mean CPU seconds per graph, per stage, and what the oracle has of them."""
     bundle = load_dataset(name)
-    oracle = oracle_for(bundle, models / f"oracle-{name}")
-    explainer = DRCFGNN.for_dataset(name, overrides={"denoise": False})
+    oracle = oracle_for(bundle, models / f"oracle-{name}", profile=preset)
+    explainer = DRCFGNN.for_dataset(name, profile=preset, overrides={"denoise": False})
     fitted = fit_once(explainer, bundle, oracle, models).explainer
     labels = oracle.predict(bundle.test).tolist()
     graphs = [g for g, label in zip(bundle.test, labels, strict=True) if label == int(g.y)][:count]
@@ -56,16 +57,20 @@ def profile(name: str, count: int, models: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table, and the figures as JSON if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
     parser.add_argument("--graphs", type=int, default=60)
+    parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--models", type=Path, default=Path("runs/profile"))
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
-    results = {name: profile(name, options.graphs, options.models) for name in options.datasets}
+    results = {
+        name: profile(name, options.graphs, options.models, options.profile)
+        for name in options.datasets
+    }
     stages = [s for s in (*STAGES, "certify") if any(s in r["stages"] for r in results.values())]
     table = Table("dataset", "graphs", "CPU s", "calls", "oracle", *stages)
     for name, result in results.items():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +25,20 @@ from edgeflip.training.oracles import oracle_for
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a row per dataset."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
     parser.add_argument("--other", default="rsgg-ce", help="the method to compare with")
     parser.add_argument("--graphs", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--models", type=Path, default=Path("runs/speed"))
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
     print(f"| | graphs | edgeflip | {options.other} | ratio of each round |\n{'| --- ' * 5}|")
     for name in options.datasets:
-        pair, graphs = _ready(name, options.other, options.graphs, options.models)
+        pair, graphs = _ready(name, options)
         for explainer in pair:
             explainer.explain(graphs[0])
         rounds = [_round(pair, graphs) for _ in range(options.rounds)]
@@ -48,19 +50,20 @@ def main() -> None:
 
 
 def _ready(
-    name: str, other: str, count: int, models: Path
+    name: str, options: argparse.Namespace
 ) -> tuple[list[CounterfactualExplainer[Any]], list[Any]]:
     """Both methods fitted, and correctly predicted test graphs."""
+    models, profile = options.models, options.profile
     bundle = load_dataset(name)
-    oracle = oracle_for(bundle, models / f"oracle-{name}")
+    oracle = oracle_for(bundle, models / f"oracle-{name}", profile=profile)
     pair: list[CounterfactualExplainer[Any]] = [
-        DRCFGNN.for_dataset(name, overrides={"denoise": False}),
-        make_explainer(other, dataset=name),
+        DRCFGNN.for_dataset(name, profile=profile, overrides={"denoise": False}),
+        make_explainer(options.other, dataset=name, profile=profile),
     ]
     fitted = [fit_once(each, bundle, oracle, models).explainer for each in pair]
     labels = oracle.predict(bundle.test).tolist()
     graphs = [g for g, label in zip(bundle.test, labels, strict=True) if label == int(g.y)]
-    return fitted, graphs[:count]
+    return fitted, graphs[: options.graphs]
 
 
 def _round(pair: list[CounterfactualExplainer[Any]], graphs: list[Any]) -> list[float]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -61,14 +61,14 @@ class Row:
 
 
 def explain_plainly(
-    max_nodes: int, oracle: MeteredOracle, graph: Data, label: int
+    settings: SubgraphX, oracle: MeteredOracle, graph: Data, label: int
 ) -> FactualSubgraph:
     """The published search with the plain scorer."""
-    settings = SubgraphX.published(max_nodes)
     space = PairSpace.of(graph)
     topology = Topology.of(space)
     generator = torch.Generator().manual_seed(0)
     scorer = PlainShapley(oracle, label, space, topology, settings.radius, generator)
+    assert isinstance(oracle.oracle, ModelOracle)
     with oracle.oracle.frozen():
         coalition, value = settings.search(topology, scorer)
     return subgraph_of(space, members(coalition), value)
@@ -98,6 +98,7 @@ def measure(
         seconds.append(time.process_time() - started)
         calls.append(meter.calls)
         values.append(referee_value(oracle, graph, label, answer))
+        assert bundle.motif_nodes is not None
         motif = bundle.motif_nodes(graph)
         recalls.append(len(motif & set(answer.nodes)) / len(motif))
     means = [sum(column) / len(graphs) for column in (seconds, calls, values, recalls)]
@@ -105,16 +106,18 @@ def measure(
 
 
 def compare(
-    dataset: str, graph_count: int, plain_count: int, max_nodes: int
+    dataset: str, graph_count: int, plain_count: int, options: argparse.Namespace
 ) -> tuple[list[Row], float, float]:
     """All explainers on one data set, and the CPU seconds that make the speed-up."""
     bundle = load_dataset(dataset)
-    oracle = train_oracle(bundle, profile="cpu")
+    oracle = train_oracle(bundle, profile=options.profile)
+    max_nodes = options.max_nodes
     graphs = bundle.test[:graph_count]
     ours = SubgraphX(max_nodes)
+    published = SubgraphX.published(max_nodes, rollouts=options.rollouts)
     explainers: dict[str, Explain] = {
-        "plain": partial(explain_plainly, max_nodes),
-        "published": partial(SubgraphX.published(max_nodes).explain, seed=0),
+        "plain": partial(explain_plainly, published),
+        "published": partial(published.explain, seed=0),
         "SubgraphX": partial(ours.explain, seed=0),
         "Occlusion": partial(Occlusion(max_nodes).explain, seed=0),
     }
@@ -127,11 +130,11 @@ def compare(
     return rows, sum(seconds["plain"]), sum(seconds["SubgraphX"][:plain_count])
 
 
-def explain_wholly(dataset: str, graph_count: int) -> float:
-    """Mean CPU seconds of a whole explanation by DR-CFGNN in the `cpu` profile."""
+def explain_wholly(dataset: str, graph_count: int, profile: str) -> float:
+    """Mean CPU seconds of a whole explanation by DR-CFGNN."""
     bundle = load_dataset(dataset)
-    oracle = train_oracle(bundle, profile="cpu")
-    explainer = DRCFGNN.for_dataset(dataset, profile="cpu")
+    oracle = train_oracle(bundle, profile=profile)
+    explainer = DRCFGNN.for_dataset(dataset, profile=profile)
     explainer.fit([*bundle.train, *bundle.val], oracle)
     explainer.explain(bundle.val[0])
     started = time.process_time()
@@ -150,27 +153,31 @@ def show(rows: list[Row], speedup: float) -> None:
     Console(width=100).print(table, f"speed-up of SubgraphX over plain: {speedup:.0f}×")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--graphs", type=int, default=10, help="BA-2Motifs; half of it BA-4Motifs")
     parser.add_argument("--plain-graphs", type=int, help="how many the plain search is run on")
     parser.add_argument("--max-nodes", type=int, default=6)
+    parser.add_argument("--rollouts", type=int, default=20, help="of the published search")
     parser.add_argument("--quick", action="store_true", help="two graphs of each data set")
+    parser.add_argument("--profile", default="cpu", help="of the presets")
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(1)
     count = 2 if options.quick else max(1, options.graphs)
     counts = {"ba_2motifs": count, "ba_4motifs": count if options.quick else (count + 1) // 2}
-    rows, plain, ours = [], 0.0, 0.0
+    rows: list[Row] = []
+    plain = ours = 0.0
     for dataset, wanted in counts.items():
         few = wanted if options.plain_graphs is None else min(wanted, max(1, options.plain_graphs))
-        part, plain_seconds, our_seconds = compare(dataset, wanted, few, options.max_nodes)
+        part, plain_seconds, our_seconds = compare(dataset, wanted, few, options)
         rows, plain, ours = rows + part, plain + plain_seconds, ours + our_seconds
     show(rows, plain / ours)
     plainly = rows[0].cpu_seconds
-    wholly = explain_wholly("ba_2motifs", rows[0].graphs)
+    wholly = explain_wholly("ba_2motifs", rows[0].graphs, options.profile)
     print(
-        f"DR-CFGNN, cpu profile: {wholly:.3f} CPU s a graph, 1/{plainly / wholly:.0f} of plain SubgraphX"
+        f"DR-CFGNN, {options.profile} profile: {wholly:.3f} CPU s a graph, "
+        f"1/{plainly / wholly:.0f} of plain SubgraphX"
     )
     if options.json:
         figures = {

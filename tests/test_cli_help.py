@@ -31,6 +31,7 @@ finally:
 COMMANDS = (
     ("datasets",),
     ("methods",),
+    ("metrics",),
     ("train",),
     ("explain",),
     ("demo",),

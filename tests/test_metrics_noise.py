@@ -19,8 +19,8 @@ from conftest import (
 )
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import edge_pairs
+from edgeflip.core.noise import Noise, add_noise
 from edgeflip.errors import ConfigError
-from edgeflip.metrics import Noise, add_noise
 
 
 def changed_rows(before, after):

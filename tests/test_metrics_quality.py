@@ -13,22 +13,7 @@ from conftest import graphs_and_edits, make_graph
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import edge_pairs
 from edgeflip.errors import OracleError
-from edgeflip.metrics import (
-    METRICS,
-    answer_minimality,
-    answer_minimality_of_smallest,
-    answer_motif_proximity,
-    edit_minimality,
-    fidelity,
-    first_size,
-    minimality,
-    minimality_of_smallest,
-    motif_proximity,
-    oracle_calls,
-    seconds_per_graph,
-    size,
-    validity,
-)
+from edgeflip.metrics import METRICS, Case, Metric, edit_minimality, metrics_of
 from edgeflip.search.result import Counterfactual, CounterfactualSet, Provenance, Stage, Trace
 from edgeflip.testing import example_graphs, example_oracle
 
@@ -84,6 +69,17 @@ def make_answer(graph, entries, oracle=None, *, fill=None, seconds=1.0, calls=10
     )
 
 
+def value(name, answer, oracle=None, motif_nodes=None):
+    """What a metric says of one answer."""
+    return METRICS[name].of(Case(answer, oracle=oracle, motif_nodes=motif_nodes))
+
+
+def mean(name, answers, oracle=None, motif_nodes=None):
+    """What it says of many."""
+    cases = [Case(answer, oracle=oracle, motif_nodes=motif_nodes) for answer in answers]
+    return METRICS[name].average(cases).value
+
+
 @pytest.fixture
 def graph():
     """A path 0 – 1 – 2 and the lone nodes 3 and 4: no triangle, so class 0."""
@@ -100,13 +96,13 @@ SINGLE = EditSet(added={(0, 2)})
 
 def test_validity_counts_the_graphs_with_an_answer(graph):
     answers = [make_answer(graph, found) for found in ([SINGLE], [], [NEEDED, SINGLE], [])]
-    assert validity(answers) == 0.5
+    assert mean("validity", answers) == 0.5
 
 
 def test_size_is_that_of_the_best_and_leaves_out_graphs_without_an_answer(graph):
     # Best 3 and 1; the smaller one of the first graph and the empty answer do not count.
     answers = [make_answer(graph, found) for found in ([WITH_NEEDLESS, SINGLE], [], [SINGLE])]
-    assert size(answers) == 2.0
+    assert mean("size", answers) == 2.0
 
 
 def test_first_size_is_that_of_the_first_found(graph):
@@ -114,7 +110,7 @@ def test_first_size_is_that_of_the_first_found(graph):
     answers = [
         make_answer(graph, found) for found in ([WITH_NEEDLESS, SINGLE], [], [SINGLE, NEEDED])
     ]
-    assert first_size(answers) == 1.5
+    assert mean("first_size", answers) == 1.5
 
 
 def test_fidelity_is_the_drop_of_the_original_class(graph):
@@ -129,21 +125,27 @@ def test_fidelity_is_the_drop_of_the_original_class(graph):
     answers[0] = replace(
         answers[0], counterfactuals=(replace(answers[0].best, fidelity=0.2, score=1.0),)
     )
-    assert fidelity(answers) == pytest.approx(0.4)
+    assert mean("fidelity", answers) == pytest.approx(0.4)
 
 
 def test_motif_proximity_is_the_share_of_edits_that_touch_the_motif(graph):
     # Motif {3}: (0, 3) and (1, 3) touch it, (2, 4) does not: 2/3. (0, 2) does not: 0.
     answers = [make_answer(graph, found) for found in ([WITH_NEEDLESS], [SINGLE, NEEDED], [])]
-    values = [answer_motif_proximity(answer, lambda _: frozenset({3})) for answer in answers]
+    values = [
+        value("motif_proximity", answer, motif_nodes=lambda _: frozenset({3})) for answer in answers
+    ]
     assert values == [pytest.approx(2 / 3), 0.0, None]
-    assert motif_proximity(answers, lambda _: frozenset({3})) == pytest.approx(1 / 3)
+    assert mean("motif_proximity", answers, motif_nodes=lambda _: frozenset({3})) == pytest.approx(
+        1 / 3
+    )
 
 
 def test_the_motif_is_asked_of_the_input_graph(graph):
     answer = make_answer(graph, [SINGLE])
     asked = []
-    answer_motif_proximity(answer, lambda given: asked.append(given) or frozenset({0}))
+    value(
+        "motif_proximity", answer, motif_nodes=lambda given: asked.append(given) or frozenset({0})
+    )
     assert asked == [graph]
 
 
@@ -168,15 +170,15 @@ def test_minimality_is_the_share_of_proper_subsets_that_change_nothing(graph, ed
     oracle = RuleOracle(has_triangle)
     answer = make_answer(graph, [edits], oracle)
     assert answer.best.label == 1
-    assert answer_minimality(answer, oracle) == pytest.approx(wanted)
+    assert value("minimality", answer, oracle) == pytest.approx(wanted)
     assert edit_minimality(answer, answer.best, oracle) == pytest.approx(wanted)
 
 
 def test_minimality_averages_over_the_graphs_with_an_answer(graph):
     oracle = RuleOracle(has_triangle)
     answers = [make_answer(graph, found) for found in ([WITH_NEEDLESS, SINGLE], [], [NEEDED])]
-    assert minimality(answers, oracle) == pytest.approx((5 / 6 + 1) / 2)
-    assert answer_minimality(answers[1], oracle) is None
+    assert mean("minimality", answers, oracle) == pytest.approx((5 / 6 + 1) / 2)
+    assert value("minimality", answers[1], oracle) is None
 
 
 def test_a_subset_that_leads_to_a_third_class_is_no_subset_that_changes_nothing(graph):
@@ -189,7 +191,7 @@ def test_a_subset_that_leads_to_a_third_class_is_no_subset_that_changes_nothing(
             counts = torch.tensor([len(edge_pairs(graph)) - 2 for graph in graphs])
             return torch.nn.functional.one_hot(counts, 3).float()
 
-    assert answer_minimality(make_answer(graph, [NEEDED], Count()), Count()) == 0.0
+    assert value("minimality", make_answer(graph, [NEEDED], Count()), Count()) == 0.0
 
 
 def test_minimality_of_smallest_averages_over_all_smallest_and_then_over_graphs(graph):
@@ -201,10 +203,10 @@ def test_minimality_of_smallest_averages_over_all_smallest_and_then_over_graphs(
         make_answer(graph, []),
         make_answer(graph, [NEEDED, SINGLE]),
     ]
-    values = [answer_minimality_of_smallest(answer, oracle) for answer in answers]
+    values = [value("minimality_of_smallest", answer, oracle) for answer in answers]
     assert values == [pytest.approx(3 / 4), None, 1.0]
-    assert minimality_of_smallest(answers, oracle) == pytest.approx(7 / 8)
-    assert answer_minimality(answers[0], oracle) == pytest.approx(5 / 6)
+    assert mean("minimality_of_smallest", answers, oracle) == pytest.approx(7 / 8)
+    assert value("minimality", answers[0], oracle) == pytest.approx(5 / 6)
 
 
 def many_additions(count):
@@ -220,7 +222,7 @@ def test_up_to_twelve_edits_every_subset_is_asked_once():
     oracle.asked.clear()
     # Subsets of 1 to 6 edits change nothing.
     wanted = sum(math.comb(12, count) for count in range(1, 7)) / (2**12 - 2)
-    assert answer_minimality(answer, oracle) == pytest.approx(wanted)
+    assert value("minimality", answer, oracle) == pytest.approx(wanted)
     assert len(oracle.asked) == len(set(oracle.asked)) == 2**12 - 2
     assert frozenset() not in oracle.asked
     assert edits.added not in oracle.asked
@@ -246,12 +248,12 @@ def test_with_more_edits_a_fixed_sample_of_distinct_subsets_is_asked(count):
     oracle = CountingEdits(count // 2 + 1)
     answer = make_answer(graph, [edits], oracle)
     oracle.asked.clear()
-    first = answer_minimality(answer, oracle)
+    first = value("minimality", answer, oracle)
     asked = set(oracle.asked)
     assert len(oracle.asked) == len(asked) == 4096
     assert frozenset() not in asked
     assert edits.added not in asked
-    assert answer_minimality(answer, oracle) == first
+    assert value("minimality", answer, oracle) == first
     assert set(oracle.asked) == asked
     # Subsets with up to half of the edits; 4 standard errors are 0.032.
     wanted = sum(math.comb(count, k) for k in range(1, count // 2 + 1)) / (2**count - 2)
@@ -279,8 +281,8 @@ def test_an_oracle_that_answers_edits_is_asked_about_edits_and_agrees_with_graph
         answer = make_answer(graph, [edits], oracle)
         proper = [entry.apply(graph) for entry in list(edits.subsets())[1:-1]]
         wanted = float((oracle.predict(proper) == answer.label).float().mean())
-        assert answer_minimality(answer, GraphsOnly()) == pytest.approx(wanted)
-        assert answer_minimality(answer, EditsOnly()) == pytest.approx(wanted)
+        assert value("minimality", answer, GraphsOnly()) == pytest.approx(wanted)
+        assert value("minimality", answer, EditsOnly()) == pytest.approx(wanted)
         values.append(wanted)
     assert len({round(value, 6) for value in values}) > 1
     assert all(0 < value < 1 for value in values)
@@ -294,7 +296,7 @@ def test_the_fill_of_the_answer_is_used_for_subsets():
     for border, wanted in ((6.0, 1.0), (3.0, 0.0)):
         oracle = RuleOracle(lambda graph, border=border: graph.edge_attr.sum() > border)
         answer = make_answer(graph, [edits], oracle, fill=2.0)
-        assert answer_minimality(answer, oracle) == wanted
+        assert value("minimality", answer, oracle) == wanted
 
 
 def test_an_oracle_that_answers_nonsense_is_refused(graph):
@@ -302,7 +304,7 @@ def test_an_oracle_that_answers_nonsense_is_refused(graph):
     answer = make_answer(graph, [NEEDED], oracle)
     oracle.predict_proba = lambda graphs: torch.full((len(graphs), 2), torch.nan)
     with pytest.raises(OracleError):
-        answer_minimality(answer, oracle)
+        value("minimality", answer, oracle)
 
 
 def test_seconds_and_oracle_calls_count_every_graph(graph):
@@ -310,24 +312,34 @@ def test_seconds_and_oracle_calls_count_every_graph(graph):
         make_answer(graph, [SINGLE], seconds=1.0, calls=10),
         make_answer(graph, [], seconds=4.0, calls=15),
     ]
-    assert seconds_per_graph(answers) == 2.5
-    assert oracle_calls(answers) == 12.5
+    assert mean("seconds", answers) == 2.5
+    assert mean("oracle_calls", answers) == 12.5
 
 
-def test_an_average_over_nothing_is_not_a_number(graph):
+def test_an_average_over_nothing_is_none(graph):
     oracle = RuleOracle(has_triangle)
+    names = ("size", "first_size", "fidelity", "minimality", "minimality_of_smallest")
     for answers in ([], [make_answer(graph, [])]):
-        values = [
-            size(answers),
-            first_size(answers),
-            fidelity(answers),
-            motif_proximity(answers, lambda _: frozenset()),
-            minimality(answers, oracle),
-            minimality_of_smallest(answers, oracle),
-        ]
-        assert all(math.isnan(value) for value in values)
-    assert math.isnan(validity([]))
-    assert math.isnan(oracle_calls([]))
+        assert all(mean(name, answers, oracle) is None for name in names)
+        assert mean("motif_proximity", answers, motif_nodes=lambda _: frozenset()) is None
+    assert mean("validity", []) is None
+    assert mean("oracle_calls", []) is None
+
+
+def test_a_metric_has_no_value_where_what_it_needs_is_missing(graph):
+    case = Case(make_answer(graph, [SINGLE]))
+    missing = {metric.name for metric in metrics_of("answer") if metric.of(case) is None}
+    assert {metric.name for metric in metrics_of("answer") if metric.needs} <= missing
+    assert not missing & {"validity", "size", "first_size", "fidelity", "seconds", "oracle_calls"}
+
+
+def test_a_method_that_failed_found_nothing_and_asked_nothing():
+    values = {metric.name: metric.of(Case()) for metric in metrics_of("answer")}
+    assert {name for name, value in values.items() if value is not None} == {
+        "validity",
+        "oracle_calls",
+    }
+    assert values["validity"] == values["oracle_calls"] == 0
 
 
 def relabelled(graph, edits, order):
@@ -358,43 +370,29 @@ def test_names_of_nodes_do_not_matter_and_shares_stay_in_their_range(drawn, rng,
     motif = {node % graph.num_nodes for node in motif}
     other, renamed = relabelled(graph, edits, order)
     ours, theirs = make_answer(graph, [edits], oracle), make_answer(other, [renamed], oracle)
-    assert size([ours]) == size([theirs]) == len(edits)
-    assert fidelity([ours]) == fidelity([theirs])
-    assert -1 <= fidelity([ours]) <= 1
-    near = answer_motif_proximity(ours, lambda _: frozenset(motif))
-    assert near == answer_motif_proximity(theirs, lambda _: frozenset(order[v] for v in motif))
+    assert mean("size", [ours]) == mean("size", [theirs]) == len(edits)
+    assert mean("fidelity", [ours]) == mean("fidelity", [theirs])
+    assert -1 <= mean("fidelity", [ours]) <= 1
+    near = value("motif_proximity", ours, motif_nodes=lambda _: frozenset(motif))
+    assert near == value(
+        "motif_proximity", theirs, motif_nodes=lambda _: frozenset(order[v] for v in motif)
+    )
     assert 0 <= near <= 1
-    least = answer_minimality(ours, oracle)
-    assert least == answer_minimality(theirs, oracle)
-    assert least == answer_minimality_of_smallest(ours, oracle)
+    least = value("minimality", ours, oracle)
+    assert least == value("minimality", theirs, oracle)
+    assert least == value("minimality_of_smallest", ours, oracle)
     assert 0 <= least <= 1
 
 
-def test_the_table_names_every_metric_once_with_sensible_entries():
+def test_the_table_names_every_metric_once_and_says_what_it_does():
     assert [metric.name for metric in METRICS.values()] == list(METRICS)
-    assert len({metric.title for metric in METRICS.values()}) == len(METRICS) == 19
-    lower = {name for name, metric in METRICS.items() if metric.direction == "down"}
-    assert lower == {
-        "size",
-        "first_size",
-        "removed_likelihood",
-        "degree_mmd",
-        "clustering_mmd",
-        "spectrum_mmd",
-        "training_seconds",
-        "seconds",
-        "oracle_calls",
-    }
-    needs = {name: metric.needs for name, metric in METRICS.items() if metric.needs}
-    assert needs == {
-        "motif_proximity": ("motif",),
-        "van": ("noise",),
-        "ecan": ("noise",),
-        "van_by_change": ("noise",),
-        "ecan_by_change": ("noise",),
-        "added_likelihood": ("link predictor",),
-        "removed_likelihood": ("link predictor",),
-    }
-    assert {metric.level for metric in METRICS.values()} == {"edit set", "graph", "dataset"}
-    with pytest.raises(TypeError):
-        METRICS["size"] = METRICS["validity"]
+    assert len({metric.title for metric in METRICS.values()}) == len(METRICS)
+    assert len({metric.measure for metric in METRICS.values()}) == len(METRICS)
+    assert all(metric.measure.__doc__ for metric in METRICS.values())
+    assert {metric.level for metric in METRICS.values()} == {"answer", "graphs", "fit"}
+    assert all(metric.place.table for metric in METRICS.values())
+
+
+def test_not_a_number_is_no_value(graph):
+    metric = Metric("odd", "odd", lambda case: math.nan, "up")
+    assert metric.of(Case(make_answer(graph, [SINGLE]))) is None

@@ -1,34 +1,24 @@
-"""One cell of a benchmark: a dataset, a method and a seed; what it learns, and a row per graph."""
+"""One method on one dataset with one seed: what it learns, and a row per graph."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
+from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.bench.context import Ground, truth_of
 from edgeflip.bench.spec import MethodSpec
 from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
-from edgeflip.core import FREE, EditSet
-from edgeflip.datasets import valid_share
+from edgeflip.core import FREE, Edge, EditSet, Noise, add_noise
 from edgeflip.errors import EdgeflipError
 from edgeflip.explainers import CounterfactualExplainer
-from edgeflip.metrics import (
-    Noise,
-    add_noise,
-    answer_minimality,
-    answer_minimality_of_smallest,
-    answer_motif_proximity,
-    describe,
-    edge_likelihood,
-    mmd,
-    noise_outcome,
-)
+from edgeflip.metrics import METRICS, Case, GraphSet, Learning, Metric, metrics_of
 from edgeflip.oracle import one_line
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import Row
@@ -39,16 +29,20 @@ from edgeflip.training import Fit, fit_once
 class _Attempt:
     """An answer, or why there is none, and the time it took."""
 
+    graph: Data
     answer: CounterfactualSet | Exception
-    times: Row
+    wall_seconds: float
+    cpu_seconds: float
 
-
-_Answered: TypeAlias = tuple[Row, Data, CounterfactualSet]
-"""A row to be filled, its graph and the answer."""
+    @property
+    def found(self) -> CounterfactualSet | None:
+        """The answer if it holds a counterfactual."""
+        answer = self.answer
+        return answer if isinstance(answer, CounterfactualSet) and answer.found else None
 
 
 @dataclass(eq=False)
-class Cell:
+class Evaluation:
     """A method on a dataset with a seed.
 
     Attributes:
@@ -95,48 +89,40 @@ class Cell:
             return {**row, "seconds": 0.0, "cpu_seconds": 0.0, "error": _reason(error)}
         report = getattr(fit.explainer, "report_", None)
         notes = {} if report is None else {"auc": getattr(report, "auc", None)}
-        times = {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds}
-        return {**row, **times, "learns": fit.explainer.learns, "notes": notes}
+        learns = fit.explainer.learns
+        row |= {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds, "learns": learns}
+        learning = Learning(fit.seconds if learns else None)
+        values = {metric.name: metric.of(learning) for metric in metrics_of("fit")}
+        return {**row, "notes": notes, **values}
 
     def graph_rows(self, places: Sequence[int]) -> list[Row]:
         """Explain test graphs and rate the answers; whatever goes wrong becomes part of the rows."""
-        graphs = [self.ground.bundle.test[place] for place in places]
         rows = [self._empty_row(place) for place in places]
-        attempts = self._attempts(graphs)
+        attempts = self._attempts([self.ground.bundle.test[place] for place in places])
         for row, attempt in zip(rows, attempts, strict=True):
-            row |= attempt.times
             row |= (
                 _failure(attempt.answer)
                 if isinstance(attempt.answer, Exception)
                 else _outcome(attempt.answer)
             )
         answered = [
-            (row, graph, attempt.answer)
-            for row, graph, attempt in zip(rows, graphs, attempts, strict=True)
+            (row, attempt)
+            for row, attempt in zip(rows, attempts, strict=True)
             if not isinstance(attempt.answer, Exception)
         ]
-        for row, graph, answer in answered:
-            for part in (self._ratings, self._likelihoods):
-                try:
-                    row |= part(answer, graph)
-                except Exception as error:
-                    row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
-        for more in (self._under_noise, self._by_target):
-            try:
-                more(answered)
-            except Exception as error:
-                for row, _, _ in answered:
-                    row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
+        after: dict[int, CounterfactualSet] = {}
+        with _noted(row for row, _ in answered):
+            after = self._under_noise([entry for entry in answered if entry[1].found is not None])
+        for row, attempt in zip(rows, attempts, strict=True):
+            row |= self._rated(row, attempt, metrics_of("answer"), after.get(row["graph"]))
+        with _noted(row for row, _ in answered):
+            self._by_target(answered)
         return rows
 
     def failed_row(self, place: int, reason: str) -> Row:
         """The row of a graph that a method never got to, such as after a failed fit."""
-        return {
-            **self._empty_row(place),
-            "error": reason,
-            "wall_seconds": None,
-            "cpu_seconds": None,
-        }
+        values = {metric.name: metric.of(Case()) for metric in metrics_of("answer")}
+        return {**self._empty_row(place), **values, "error": reason}
 
     def _empty_row(self, place: int) -> Row:
         return {
@@ -149,20 +135,23 @@ class Cell:
         }
 
     def plausibility_row(self, rows: Sequence[Row]) -> Row:
-        """How like the training graphs the edited graphs are."""
-        test = self.ground.bundle.test
+        """How like the training graphs the edited graphs are, and how like the unedited ones were."""
+        bundle, training = self.ground.bundle, self.ground.training_graphs
         found = [row for row in rows if row["found"]]
-        fill = self.ground.bundle.fill
-        edited = [_edits(row).apply(test[row["graph"]], fill=fill) for row in found]
-        values: dict[str, float | None] = {}
-        for prefix, graphs in (("", edited), ("baseline_", [test[row["graph"]] for row in found])):
-            distances = mmd(describe(graphs), self.ground.training_graphs)
-            values |= {
-                f"{prefix}{name}": None if math.isnan(value) else value
-                for name, value in distances.items()
-            }
-            is_chemistry = self.ground.bundle.drawing == "molecule"
-            values[f"{prefix}valid_molecules"] = valid_share(graphs) if is_chemistry else None
+        before = [bundle.test[row["graph"]] for row in found]
+        after = [
+            _edits(row).apply(graph, fill=bundle.fill)
+            for row, graph in zip(found, before, strict=True)
+        ]
+        molecules = True if bundle.drawing == "molecule" else None
+        values = {
+            f"{prefix}{metric.name}": metric.of(subject)
+            for prefix, subject in (
+                ("", GraphSet(after, training, molecules)),
+                ("baseline_", GraphSet(before, training, molecules)),
+            )
+            for metric in metrics_of("graphs")
+        }
         return {"kind": "plausibility", **self._about(), "graphs": len(found), **values}
 
     def _about(self) -> Row:
@@ -190,11 +179,12 @@ class Cell:
                 # One bad graph must not take the others with it.
                 return [one for graph in graphs for one in self._attempt([graph], target)]
             answers = [error]
-        times = {
-            "wall_seconds": (time.perf_counter() - started) / len(graphs),
-            "cpu_seconds": (time.process_time() - cpu_started) / len(graphs),
-        }
-        return [_Attempt(answer, times) for answer in answers]
+        wall = (time.perf_counter() - started) / len(graphs)
+        cpu = (time.process_time() - cpu_started) / len(graphs)
+        return [
+            _Attempt(graph, answer, wall, cpu)
+            for graph, answer in zip(graphs, answers, strict=True)
+        ]
 
     def _explained(self, graphs: Sequence[Data], target: int | None) -> list[CounterfactualSet]:
         spec, explainer = self.ground.spec, self.explainer
@@ -215,80 +205,77 @@ class Cell:
                 seed=self.ground.seed,
             )
 
-    def _ratings(self, answer: CounterfactualSet, graph: Data) -> Row:
-        smallest = answer_minimality_of_smallest(answer, self._oracle)
-        return {**self._quality(answer), "minimality_of_smallest": smallest}
+    def _rated(
+        self,
+        row: Row,
+        attempt: _Attempt,
+        metrics: Sequence[Metric],
+        after_noise: CounterfactualSet | None = None,
+    ) -> Row:
+        """The values of an attempt; what goes wrong is noted in the row."""
+        case = Case(
+            answer=None if isinstance(attempt.answer, Exception) else attempt.answer,
+            oracle=TimedOracle(self.ground.oracle, self.ground.clock),
+            motif_nodes=self.ground.bundle.motif_nodes,
+            after_noise=after_noise,
+            links=self._links if self.ground.spec.plausibility else None,
+            wall_seconds=attempt.wall_seconds,
+            processor_seconds=attempt.cpu_seconds,
+        )
+        values: Row = dict.fromkeys((metric.name for metric in metrics), None)
+        for metric in metrics:
+            with _noted([row]):
+                values[metric.name] = metric.of(case)
+        return values
 
-    def _under_noise(self, answered: Sequence[_Answered]) -> None:
-        """Explain the answered graphs again under noise, and note in their rows what became of it."""
+    def _links(self, graph: Data, removed: Collection[Edge]) -> Tensor:
+        referee = self.ground.referee
+        with self.ground.clock.of("oracle"):
+            return referee.edge_probabilities(graph, removed)
+
+    def _under_noise(
+        self, answered: Sequence[tuple[Row, _Attempt]]
+    ) -> dict[int, CounterfactualSet]:
+        """The answers for the same graphs under noise, by the place of the graph."""
         ground = self.ground
-        found = [entry for entry in answered if entry[2].found]
-        if not (ground.spec.noise and self.method.noise) or not found:
-            return
+        if not (ground.spec.noise and self.method.noise) or not answered:
+            return {}
         noise = Noise.for_dataset(ground.bundle.name)
-        noisy = [add_noise(graph, noise, seed=ground.seed) for _, graph, _ in found]
-        for (row, _, before), attempt in zip(found, self._attempts(noisy), strict=True):
-            failed = isinstance(attempt.answer, Exception)
-            # No answer under noise is an answer that did not stay.
-            after = replace(before, counterfactuals=()) if failed else attempt.answer
-            assert isinstance(after, CounterfactualSet)
-            outcome = noise_outcome(before, after).to_dict()
-            counts = {key: len(outcome[key]) for key in ("changes", "changes_kept")}
-            if isinstance(attempt.answer, Exception):
-                row |= {"error": f"under noise, {_reason(attempt.answer)}"}
-            row |= {"noise": {**outcome, **counts}}
+        noisy = [add_noise(entry.graph, noise, seed=ground.seed) for _, entry in answered]
+        after = {}
+        for (row, before), attempt in zip(answered, self._attempts(noisy), strict=True):
+            answer = attempt.answer
+            if isinstance(answer, Exception):
+                row |= {"error": f"under noise, {_reason(answer)}"}
+                assert before.found is not None
+                # No answer under noise is an answer that did not stay.
+                answer = replace(before.found, counterfactuals=())
+            after[row["graph"]] = answer
+        return after
 
-    @property
-    def _oracle(self) -> TimedOracle:
-        return TimedOracle(self.ground.oracle, self.ground.clock)
-
-    def _quality(self, answer: CounterfactualSet) -> Row:
-        motif = self.ground.bundle.motif_nodes
-        best = answer.best
-        return {
-            "found": answer.found,
-            "size": None if best is None else best.size,
-            "fidelity": None if best is None else best.fidelity,
-            "minimality": answer_minimality(answer, self._oracle),
-            "motif_proximity": None if motif is None else answer_motif_proximity(answer, motif),
-        }
-
-    def _by_target(self, answered: Sequence[_Answered]) -> None:
+    def _by_target(self, answered: Sequence[tuple[Row, _Attempt]]) -> None:
         """Ask for every other class in turn, and note in the rows what was found."""
         classes = self.ground.bundle.num_classes
+        metrics = [metric for metric in METRICS.values() if "targets" in metric.also]
         if classes == 2:
             # Any other class is the other one.
-            for row, _, answer in answered:
-                row |= {"targets": {str(1 - answer.label): {key: row[key] for key in _QUALITY}}}
+            names = ["found", *(metric.name for metric in metrics)]
+            for row, _ in answered:
+                row |= {"targets": {str(1 - row["label"]): {key: row[key] for key in names}}}
             return
         if not (self.ground.spec.targets and self.method.targets):
             return
         for target in range(classes):
-            asked = [entry for entry in answered if entry[2].label != target]
-            attempts = self._attempts([graph for _, graph, _ in asked], target)
-            for (row, _, _), attempt in zip(asked, attempts, strict=True):
-                found: Row = {"found": False}
-                try:
-                    if isinstance(attempt.answer, Exception):
-                        raise attempt.answer
-                    found = self._quality(attempt.answer)
-                except Exception as error:
-                    reason = f"asked for class {target}, {_reason(error)}"
+            asked = [entry for entry in answered if entry[0]["label"] != target]
+            attempts = self._attempts([entry.graph for _, entry in asked], target)
+            for (row, _), attempt in zip(asked, attempts, strict=True):
+                if isinstance(attempt.answer, Exception):
+                    reason = f"asked for class {target}, {_reason(attempt.answer)}"
                     row |= {"error": row["error"] or reason}
-                row |= {"targets": {**(row["targets"] or {}), str(target): found}}
+                values = self._rated(row, attempt, metrics)
+                values["found"] = attempt.found is not None
+                row |= {"targets": {**(row["targets"] or {}), str(target): values}}
 
-    def _likelihoods(self, answer: CounterfactualSet, graph: Data) -> Row:
-        if not self.ground.spec.plausibility or answer.best is None:
-            return {}
-        edits = answer.best.edits
-        referee = self.ground.referee
-        with self.ground.clock.of("oracle"):
-            probability = referee.edge_probabilities(graph, edits.removed)
-        added, removed = edge_likelihood(probability, edits)
-        return {"added_likelihood": added, "removed_likelihood": removed}
-
-
-_QUALITY = ("found", "size", "fidelity", "minimality", "motif_proximity")
 
 _NOTHING: Row = {
     "status": "error",
@@ -297,23 +284,13 @@ _NOTHING: Row = {
     "error": None,
     "found": False,
     "to": None,
-    "size": None,
-    "first_size": None,
-    "fidelity": None,
     "score": None,
-    "minimality": None,
-    "minimality_of_smallest": None,
-    "motif_proximity": None,
     "flips": 0,
     "proposals": 0,
-    "oracle_calls": 0,
     "added": [],
     "removed": [],
-    "added_likelihood": None,
-    "removed_likelihood": None,
     "stages": {},
     "notes": {},
-    "noise": None,
     "targets": None,
 }
 
@@ -323,6 +300,16 @@ def _edits(row: Row) -> EditSet:
         added=frozenset((int(u), int(v)) for u, v in row["added"]),
         removed=frozenset((int(u), int(v)) for u, v in row["removed"]),
     )
+
+
+@contextmanager
+def _noted(rows: Iterable[Row]) -> Iterator[None]:
+    """Whatever goes wrong inside becomes part of the rows, unless they say worse already."""
+    try:
+        yield
+    except Exception as error:
+        for row in rows:
+            row |= {"error": row["error"] or f"while rating, {_reason(error)}"}
 
 
 def _failure(error: Exception) -> Row:
@@ -344,18 +331,14 @@ def _outcome(answer: CounterfactualSet) -> Row:
         "message": trace.message,
         "flips": trace.flips,
         "proposals": trace.proposals,
-        "oracle_calls": trace.oracle_calls,
         "stages": {name: asdict(stage) for name, stage in trace.stages.items()},
         "notes": dict(trace.notes),
         "found": answer.found,
     }
-    best, first = answer.best, answer.first
-    if best is not None and first is not None:
+    best = answer.best
+    if best is not None:
         row |= {
             "to": best.label,
-            "size": best.size,
-            "first_size": first.size,
-            "fidelity": best.fidelity,
             "score": best.score,
             "added": [list(edge) for edge in sorted(best.edits.added)],
             "removed": [list(edge) for edge in sorted(best.edits.removed)],

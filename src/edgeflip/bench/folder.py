@@ -101,7 +101,7 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
         raise ConfigError(
             "expected pyarrow to write Parquet, got no such package; pip install 'edgeflip[bench]'."
         ) from error
-    nested = {"stages", "notes", "noise", "targets", "added", "removed"}
+    nested = {key for row in rows for key, value in row.items() if isinstance(value, dict | list)}
     flat = [
         {key: json.dumps(value) if key in nested else value for key, value in row.items()}
         for row in rows

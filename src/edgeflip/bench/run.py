@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflip.bench.context import Ground
-from edgeflip.bench.evaluate import Cell
+from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
@@ -255,9 +255,9 @@ class _Session:
                 todo = [p for p in places if ("graph", dataset, label, seed, p) not in self.journal]
                 reason = self.journal.rows[("fit", dataset, label, seed, -1)].get("error")
                 if reason is not None:
-                    cell = Cell(self._ground(dataset, seed), method)
+                    evaluation = Evaluation(self._ground(dataset, seed), method)
                     for place in todo:
-                        self.journal.append(cell.failed_row(place, reason))
+                        self.journal.append(evaluation.failed_row(place, reason))
                         self.measured += 1
                     continue
                 chunk = _TOGETHER if method.explains_together else _CHUNK
@@ -279,8 +279,8 @@ class _Session:
                 label = self.spec.label(method)
                 wanted = ("graph", dataset, label, seed)
                 rows = [row for key, row in sorted(self.journal.rows.items()) if key[:4] == wanted]
-                cell = Cell(self._ground(dataset, seed), method)
-                self.journal.append(cell.plausibility_row(rows))
+                evaluation = Evaluation(self._ground(dataset, seed), method)
+                self.journal.append(evaluation.plausibility_row(rows))
 
     def _key(self, kind: str, task: Task) -> Key:
         assert task.method is not None

@@ -15,15 +15,15 @@ from pathlib import Path
 import torch
 
 from edgeflip.bench.context import Ground
-from edgeflip.bench.evaluate import Cell
+from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
-from edgeflip.support import Row
+from edgeflip.support import Row, one_thread
 
 
 @dataclass(frozen=True)
 class Task:
-    """Work for one process: prepare a cell, or explain some graphs.
+    """Work for one process: prepare a method, or explain some graphs.
 
     Attributes:
         dataset: The dataset.
@@ -39,7 +39,7 @@ class Task:
 
 
 _grounds: dict[tuple[str, int], Ground] = {}
-_cells: dict[tuple[str, int, str], Cell] = {}
+_evaluations: dict[tuple[str, int, str], Evaluation] = {}
 _setup: tuple[BenchSpec, Path, Path | None] | None = None
 
 
@@ -58,14 +58,14 @@ def _begin(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
     global _setup
     _setup = (spec, models, data_dir)
     _grounds.clear()
-    _cells.clear()
-    # Small matrices: several threads wait for each other more than they work.
-    torch.set_num_threads(1)
+    _evaluations.clear()
 
 
 def _begin_worker(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
     """Make a process of a pool ready, and let it end with the process it works for."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # Small matrices: several threads wait for each other more than they work.
+    torch.set_num_threads(1)
     _begin(spec, models, data_dir)
 
 
@@ -97,13 +97,13 @@ def _rows_of(ground: Ground, task: Task) -> Iterator[Row]:
         return
     label = ground.spec.label(task.method)
     key = (task.dataset, task.seed, label)
-    if key not in _cells:
-        _cells[key] = Cell(ground, task.method)
-    cell = _cells[key]
+    if key not in _evaluations:
+        _evaluations[key] = Evaluation(ground, task.method)
+    evaluation = _evaluations[key]
     if not task.places:
-        yield cell.fit_row()
+        yield evaluation.fit_row()
     else:
-        yield from cell.graph_rows(task.places)
+        yield from evaluation.graph_rows(task.places)
 
 
 class Crew:
@@ -143,15 +143,20 @@ def _single(task: Task) -> list[Task]:
 def crew(workers: int, spec: BenchSpec, models: Path, data_dir: Path | None) -> Iterator[Crew]:
     """A crew for the block; none of its processes outlives it."""
     _begin(spec, models, data_dir)
-    if workers == 1:
-        yield Crew(None, 1)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_begin_worker, initargs=(spec, models, data_dir)
-    ) as pool:
-        try:
-            yield Crew(pool, workers)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    # The caller's own number of threads comes back afterwards.
+    with one_thread():
+        if workers == 1:
+            yield Crew(None, 1)
+            return
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(
+            workers,
+            mp_context=context,
+            initializer=_begin_worker,
+            initargs=(spec, models, data_dir),
+        ) as pool:
+            try:
+                yield Crew(pool, workers)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise

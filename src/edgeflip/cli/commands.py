@@ -76,6 +76,17 @@ def methods(as_json: AsJson = False) -> None:
 
 
 @command(app)
+def metrics(as_json: AsJson = False) -> None:
+    """List what benchmarks measure, and which way is better.
+
+    Example: edgeflip metrics
+    """
+    from edgeflip.cli.metrics import list_metrics
+
+    list_metrics(as_json=as_json)
+
+
+@command(app)
 def train(
     source: Source,
     training: Training,

@@ -1,62 +1,33 @@
-"""Measures of explanations: plain functions of answers."""
+"""Measures of explanations: plain functions, and the one table of them that bench, report and CLI read."""
 
-from edgeflip.metrics.noise import Noise, add_noise
-from edgeflip.metrics.plausibility import Descriptors, describe, edge_likelihood, mmd
-from edgeflip.metrics.quality import (
-    answer_minimality,
-    answer_minimality_of_smallest,
-    answer_motif_proximity,
-    edit_minimality,
-    fidelity,
-    first_size,
-    minimality,
-    minimality_of_smallest,
-    motif_proximity,
-    oracle_calls,
-    seconds_per_graph,
-    size,
-    validity,
-)
-from edgeflip.metrics.robustness import (
-    NoiseOutcome,
-    Proportion,
-    edge_consistency_after_noise,
-    edge_consistency_by_change,
-    noise_outcome,
-    validity_after_noise,
-    validity_after_noise_by_change,
-    wilson,
-)
-from edgeflip.metrics.table import METRICS, Metric
+from edgeflip.metrics.averages import Average, Proportion, Value, average, over_seeds, wilson
+from edgeflip.metrics.case import Case, GraphSet, Learning
+from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
+from edgeflip.metrics.noise import overlaps_after_noise
+from edgeflip.metrics.plausibility import pooled_likelihood
+from edgeflip.metrics.quality import edit_minimality
+from edgeflip.metrics.table import METRICS, Metric, Place, Style, metrics_of
 
 __all__ = [
     "METRICS",
+    "Average",
+    "Case",
     "Descriptors",
+    "GraphSet",
+    "Learning",
     "Metric",
-    "Noise",
-    "NoiseOutcome",
+    "Place",
     "Proportion",
-    "add_noise",
-    "answer_minimality",
-    "answer_minimality_of_smallest",
-    "answer_motif_proximity",
+    "Style",
+    "Value",
+    "average",
     "describe",
-    "edge_consistency_after_noise",
-    "edge_consistency_by_change",
     "edge_likelihood",
     "edit_minimality",
-    "fidelity",
-    "first_size",
-    "minimality",
-    "minimality_of_smallest",
+    "metrics_of",
     "mmd",
-    "motif_proximity",
-    "noise_outcome",
-    "oracle_calls",
-    "seconds_per_graph",
-    "size",
-    "validity",
-    "validity_after_noise",
-    "validity_after_noise_by_change",
+    "over_seeds",
+    "overlaps_after_noise",
+    "pooled_likelihood",
     "wilson",
 ]

@@ -1,22 +1,21 @@
-"""How good the answers of a method are, averaged over graphs.
+"""How good an answer is: whether there is one, how small, how sure, how minimal, how near the motif.
 
-Size, fidelity and the like are those of the best counterfactual and average over the graphs that have
-one; an average of nothing is NaN. The functions that begin with `answer_` give the value of a single
-graph, None where nothing was found.
+Every function is a metric of one explained graph, see `edgeflip.metrics.METRICS`. All but `validity` are
+asked only about graphs with a counterfactual, and are those of the best one.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from statistics import fmean
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from edgeflip.core import PAD, EditSet
+from edgeflip.metrics.case import Case
 from edgeflip.oracle import MeteredOracle, Oracle
 from edgeflip.search import Counterfactual, CounterfactualSet
 
@@ -26,77 +25,57 @@ EXACT_EDITS = 12
 SAMPLED_SUBSETS = 4096
 """Distinct subsets that minimality looks at when there are more edits than `EXACT_EDITS`."""
 
-# Edited graphs held at a time, for oracles that take graphs only.
-_TURN = 1024
+
+def validity(case: Case) -> float:
+    """Whether a counterfactual was found; a method that failed found none."""
+    return float(case.found)
 
 
-def validity(answers: Sequence[CounterfactualSet]) -> float:
-    """Share of graphs with at least one counterfactual."""
-    return _mean(float(answer.found) for answer in answers)
+def size(case: Case) -> int:
+    """Number of edits."""
+    return case.best.size
 
 
-def size(answers: Sequence[CounterfactualSet]) -> float:
-    """Mean number of edits."""
-    return _mean(float(best.size) for best in _best(answers))
+def first_size(case: Case) -> int | None:
+    """Number of edits of the counterfactual that was found first."""
+    first = None if case.answer is None else case.answer.first
+    return None if first is None else first.size
 
 
-def first_size(answers: Sequence[CounterfactualSet]) -> float:
-    """Mean number of edits of the counterfactual that was found first."""
-    return _mean(None if answer.first is None else answer.first.size for answer in answers)
+def fidelity(case: Case) -> float:
+    """Drop of the probability of the original class."""
+    return case.best.fidelity
 
 
-def fidelity(answers: Sequence[CounterfactualSet]) -> float:
-    """Mean drop of the probability of the original class."""
-    return _mean(best.fidelity for best in _best(answers))
+def motif_proximity(case: Case) -> float:
+    """Share of the edits with an end in the motif that made the original class."""
+    assert case.answer is not None
+    assert case.motif_nodes is not None
+    edits: EditSet = case.best.edits
+    return edits.touching(case.motif_nodes(case.answer.graph)) / len(edits)
 
 
-def motif_proximity(
-    answers: Sequence[CounterfactualSet], motif_nodes: Callable[[Data], frozenset[int]]
-) -> float:
-    """Mean share of edits with an end in the motif that made the original class."""
-    return _mean(answer_motif_proximity(answer, motif_nodes) for answer in answers)
-
-
-def answer_motif_proximity(
-    answer: CounterfactualSet, motif_nodes: Callable[[Data], frozenset[int]]
-) -> float | None:
-    """Share of the best counterfactual's edits with an end in the motif, None without one."""
-    if answer.best is None:
-        return None
-    edits: EditSet = answer.best.edits
-    return edits.touching(motif_nodes(answer.graph)) / len(edits)
-
-
-def minimality(answers: Sequence[CounterfactualSet], oracle: Oracle) -> float:
-    """Mean share of the non-empty proper subsets of the edits that leave the prediction as it is.
+def minimality(case: Case) -> float:
+    """Share of the non-empty proper subsets of the edits that leave the prediction as it is.
 
     A single edit has no such subset and scores 1. The printed formula counts the full set as well, which
     would give a single edit 0, against the paper's own table. More than `EXACT_EDITS` edits have too
     many subsets to try them all: their score is an estimate, see `edit_minimality`.
     """
-    return _mean(answer_minimality(answer, oracle) for answer in answers)
+    assert case.answer is not None
+    assert case.oracle is not None
+    return edit_minimality(case.answer, case.best, case.oracle)
 
 
-def answer_minimality(answer: CounterfactualSet, oracle: Oracle) -> float | None:
-    """Minimality of the best counterfactual, None without one."""
-    return None if answer.best is None else edit_minimality(answer, answer.best, oracle)
-
-
-def minimality_of_smallest(answers: Sequence[CounterfactualSet], oracle: Oracle) -> float:
-    """Minimality as the authors' code has it: of all smallest counterfactuals, not of the best one.
-
-    It is averaged over the smallest counterfactuals of a graph that were kept, then over graphs.
-    """
-    return _mean(answer_minimality_of_smallest(answer, oracle) for answer in answers)
-
-
-def answer_minimality_of_smallest(answer: CounterfactualSet, oracle: Oracle) -> float | None:
-    """Mean minimality of the smallest counterfactuals that were kept, None without one."""
-    least = min((entry.size for entry in answer.counterfactuals), default=0)
-    smallest = [entry for entry in answer.counterfactuals if entry.size == least]
-    if not smallest:
-        return None
-    return fmean(edit_minimality(answer, entry, oracle) for entry in smallest)
+def minimality_of_smallest(case: Case) -> float:
+    """Minimality as the authors' code has it: the mean over all smallest counterfactuals kept."""
+    assert case.answer is not None
+    assert case.oracle is not None
+    entries = case.answer.counterfactuals
+    least = min(entry.size for entry in entries)
+    return fmean(
+        edit_minimality(case.answer, entry, case.oracle) for entry in entries if entry.size == least
+    )
 
 
 def edit_minimality(answer: CounterfactualSet, entry: Counterfactual, oracle: Oracle) -> float:
@@ -114,16 +93,6 @@ def edit_minimality(answer: CounterfactualSet, entry: Counterfactual, oracle: Or
     return float((proba.argmax(dim=1) == answer.label).double().mean())
 
 
-def seconds_per_graph(answers: Sequence[CounterfactualSet]) -> float:
-    """Mean time of one call to `explain`, with or without success."""
-    return _mean(answer.trace.seconds for answer in answers)
-
-
-def oracle_calls(answers: Sequence[CounterfactualSet]) -> float:
-    """Mean number of graphs the oracle was asked about in one call to `explain`."""
-    return _mean(answer.trace.oracle_calls for answer in answers)
-
-
 def _proper_subsets(count: int) -> Tensor:
     """Membership in non-empty proper subsets, all of them or a fixed sample [subsets, count]."""
     masks: Iterable[int] = range(1, 2**count - 1)
@@ -137,13 +106,3 @@ def _proper_subsets(count: int) -> Tensor:
     packed = b"".join(mask.to_bytes(width, "little") for mask in masks)
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
     return torch.from_numpy(np.unpackbits(rows, axis=1, count=count, bitorder="little")).bool()
-
-
-def _best(answers: Sequence[CounterfactualSet]) -> list[Counterfactual]:
-    return [answer.best for answer in answers if answer.best is not None]
-
-
-def _mean(values: Iterable[float | None]) -> float:
-    """Mean of the values that are defined, NaN when none is."""
-    defined = [value for value in values if value is not None]
-    return fmean(defined) if defined else float("nan")

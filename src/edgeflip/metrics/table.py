@@ -1,61 +1,365 @@
-"""The table of metrics: what each is called, what it belongs to, and which way is better."""
+"""The table of metrics. The bench measures what stands here, and the report and the command line show it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Literal, TypeAlias
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
-Level: TypeAlias = Literal["edit set", "graph", "dataset"]
+from edgeflip.metrics import costs, plausibility, quality, robustness
+from edgeflip.metrics.averages import Average, Averaging, Value, average
+
+Level: TypeAlias = Literal["answer", "graphs", "fit"]
 Direction: TypeAlias = Literal["up", "down"]
-Need: TypeAlias = Literal["motif", "noise", "link predictor"]
+Need: TypeAlias = Literal["oracle", "motif_nodes", "after_noise", "links", "molecules"]
+Style: TypeAlias = Literal["share", "share3", "number", "seconds", "count"]
+Extra: TypeAlias = Literal["overview", "versus", "targets"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the report shows a metric.
+
+    Attributes:
+        table: Key of the table.
+        row: Title of the row; metrics with the same one share a cell. Empty if a dataset has one row.
+        line: Line of the cell, from the top.
+    """
+
+    table: str
+    row: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One row of the table.
+    """One row of the table: a plain function, and how its values are averaged and shown.
 
     Attributes:
-        name: The name in code and files.
+        name: The name in code, results and CSV files.
         title: The name for people.
-        level: What one value belongs to: a counterfactual's edits, a graph's answer, or all answers.
-        direction: Whether `"up"` or `"down"` is better.
-        needs: What it takes beside answers and oracle.
-        decimals: Decimals worth showing.
+        measure: The function. It takes a `Case`, a `GraphSet` or a `Learning`, as its level says.
+        level: What one value belongs to: an answer, all edited graphs of a method, or its fit.
+        direction: Whether `"up"` or `"down"` is better; None for neither.
+        needs: What the subject must have; where one is missing there is no value.
+        style: How it is written: a share, a number, seconds or a count.
+        only_found: Whether it is asked only about graphs with a counterfactual.
+        averaging: Whether values become a mean over seeds, or a share with Wilson's interval.
+        published: Its name among the published results; None if it was never published.
+        place: Where the report shows it.
+        also: What else of the report it stands in: the overview, the comparison head to head, or the
+            table by target class.
+
+    Example:
+        >>> from edgeflip.metrics import Case
+        >>> def removals(case: Case) -> int:
+        ...     return len(case.best.edits.removed)
+        >>> Metric("removals", "removed edges", removals, "down", style="number").heading
+        'removed edges ↓'
     """
 
     name: str
     title: str
-    level: Level
-    direction: Direction
+    measure: Callable[[Any], Value]
+    direction: Direction | None
+    level: Level = "answer"
     needs: tuple[Need, ...] = ()
-    decimals: int = 2
+    style: Style = "share"
+    only_found: bool = True
+    averaging: Averaging = "mean"
+    published: str | None = None
+    place: Place = field(default=Place(""))
+    also: tuple[Extra, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """The title with an arrow that says which way is better."""
+        arrow = {"up": " ↑", "down": " ↓", None: ""}[self.direction]
+        return f"{self.title}{arrow}"
+
+    @property
+    def better(self) -> int:
+        """1 if higher is better, -1 if lower is, 0 if neither."""
+        return {"up": 1, "down": -1, None: 0}[self.direction]
+
+    def of(self, subject: Any) -> Value:
+        """The value for a subject; None where it has none."""
+        if self.level == "answer" and self.only_found and not subject.found:
+            return None
+        if any(getattr(subject, need) is None for need in self.needs):
+            return None
+        value = self.measure(subject)
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    def average(self, subjects: Iterable[Any]) -> Average:
+        """The average over subjects of one seed."""
+        return average([[self.of(subject) for subject in subjects]], self.averaging)
 
 
-_ROWS = (
-    Metric("validity", "Validity", "graph", "up"),
-    Metric("fidelity", "Fidelity", "edit set", "up"),
-    Metric("size", "Explanation size", "edit set", "down"),
-    Metric("first_size", "Size of the first found", "edit set", "down"),
-    Metric("motif_proximity", "Motif proximity", "edit set", "up", ("motif",)),
-    Metric("minimality", "Minimality", "edit set", "up"),
-    Metric("minimality_of_smallest", "Minimality of all smallest", "graph", "up"),
-    Metric("van", "Validity after noise", "graph", "up", ("noise",)),
-    Metric("ecan", "Edge consistency after noise", "graph", "up", ("noise",)),
-    Metric("van_by_change", "Validity after noise by change", "dataset", "up", ("noise",)),
-    Metric("ecan_by_change", "Edge consistency by change", "dataset", "up", ("noise",)),
-    Metric("added_likelihood", "Likelihood of added edges", "edit set", "up", ("link predictor",)),
+_LINKS: tuple[Need, ...] = ("links",)
+_NOISE: tuple[Need, ...] = ("after_noise",)
+
+_QUALITY = (
     Metric(
-        "removed_likelihood", "Likelihood of removed edges", "edit set", "down", ("link predictor",)
+        "validity",
+        "validity",
+        quality.validity,
+        "up",
+        only_found=False,
+        published="validity",
+        place=Place("quality"),
+        also=("overview", "versus", "targets"),
     ),
-    Metric("degree_mmd", "Degree MMD", "dataset", "down", decimals=4),
-    Metric("clustering_mmd", "Clustering MMD", "dataset", "down", decimals=4),
-    Metric("spectrum_mmd", "Spectrum MMD", "dataset", "down", decimals=4),
-    Metric("training_seconds", "Training seconds", "dataset", "down", decimals=1),
-    Metric("seconds", "Seconds per graph", "graph", "down", decimals=3),
-    Metric("oracle_calls", "Oracle calls per graph", "graph", "down", decimals=0),
+    Metric(
+        "fidelity",
+        "fidelity",
+        quality.fidelity,
+        "up",
+        published="fidelity",
+        place=Place("quality"),
+        also=("overview", "versus", "targets"),
+    ),
+    Metric(
+        "size",
+        "size",
+        quality.size,
+        "down",
+        style="number",
+        published="size",
+        place=Place("quality", line=1),
+        also=("overview", "versus", "targets"),
+    ),
+    Metric(
+        "first_size",
+        "size of the first found",
+        quality.first_size,
+        "down",
+        style="number",
+        published="first_size",
+        place=Place("quality", line=1),
+    ),
+    Metric(
+        "minimality",
+        "minimality",
+        quality.minimality,
+        "up",
+        needs=("oracle",),
+        published="minimality",
+        place=Place("minimality", "of the best"),
+        also=("overview", "versus", "targets"),
+    ),
+    Metric(
+        "minimality_of_smallest",
+        "minimality of the smallest",
+        quality.minimality_of_smallest,
+        "up",
+        needs=("oracle",),
+        published="minimality",
+        place=Place("minimality", "of the smallest (authors' code)"),
+    ),
+    Metric(
+        "motif_proximity",
+        "motif proximity",
+        quality.motif_proximity,
+        "up",
+        needs=("motif_nodes",),
+        published="motif_proximity",
+        place=Place("motif"),
+        also=("overview", "versus", "targets"),
+    ),
+)
+_ROBUSTNESS = (
+    Metric(
+        "van",
+        "VaN",
+        robustness.validity_after_noise,
+        "up",
+        needs=_NOISE,
+        averaging="share",
+        place=Place("noise", "VaN [95 % interval]"),
+        also=("overview", "versus"),
+    ),
+    Metric(
+        "van_by_change",
+        "VaN by change",
+        robustness.validity_after_noise_by_change,
+        "up",
+        needs=_NOISE,
+        place=Place("noise", "VaN by change"),
+    ),
+    Metric(
+        "ecan",
+        "ECaN",
+        robustness.edge_consistency_after_noise,
+        "up",
+        needs=_NOISE,
+        style="share3",
+        published="ecan",
+        place=Place("noise", "ECaN"),
+        also=("overview", "versus"),
+    ),
+    Metric(
+        "ecan_by_change",
+        "ECaN by change",
+        robustness.edge_consistency_by_change,
+        "up",
+        needs=_NOISE,
+        style="share3",
+        published="ecan",
+        place=Place("noise", "ECaN by change"),
+    ),
+)
+_PLAUSIBILITY = (
+    Metric(
+        "added_likelihood",
+        "likelihood of added edges",
+        plausibility.added_likelihood,
+        "up",
+        needs=_LINKS,
+        place=Place("plausibility"),
+    ),
+    Metric(
+        "removed_likelihood",
+        "likelihood of removed edges",
+        plausibility.removed_likelihood,
+        "down",
+        needs=_LINKS,
+        place=Place("plausibility"),
+    ),
+    Metric(
+        "plausibility",
+        "plausibility",
+        plausibility.plausibility,
+        "up",
+        needs=_LINKS,
+        place=Place("plausibility"),
+        also=("versus",),
+    ),
+    Metric(
+        "degree_mmd",
+        "degree MMD",
+        plausibility.degree_mmd,
+        "down",
+        level="graphs",
+        style="share3",
+        place=Place("plausibility", line=1),
+    ),
+    Metric(
+        "clustering_mmd",
+        "clustering MMD",
+        plausibility.clustering_mmd,
+        "down",
+        level="graphs",
+        style="share3",
+        place=Place("plausibility", line=1),
+    ),
+    Metric(
+        "spectrum_mmd",
+        "spectrum MMD",
+        plausibility.spectrum_mmd,
+        "down",
+        level="graphs",
+        style="share3",
+        place=Place("plausibility", line=1),
+    ),
+    Metric(
+        "valid_molecules",
+        "possible molecules",
+        plausibility.valid_molecules,
+        "up",
+        level="graphs",
+        needs=("molecules",),
+        place=Place("plausibility", line=2),
+    ),
+)
+_PER_GRAPH, _ALL_OF_IT = "training / per graph", "wall / CPU / oracle calls"
+_COSTS = (
+    Metric(
+        "factual_seconds",
+        "seconds for the factual subgraph",
+        costs.factual_seconds,
+        "down",
+        style="seconds",
+        only_found=False,
+        published="factual_seconds",
+        place=Place("factual"),
+    ),
+    Metric(
+        "dropped_edges",
+        "edges dropped",
+        costs.dropped_edges,
+        None,
+        style="number",
+        only_found=False,
+        published="dropped_edges",
+        place=Place("factual"),
+    ),
+    Metric(
+        "denoise_seconds",
+        "seconds for denoising",
+        costs.denoise_seconds,
+        None,
+        style="seconds",
+        only_found=False,
+        place=Place("factual"),
+    ),
+    Metric(
+        "training_seconds",
+        "training seconds",
+        costs.training_seconds,
+        "down",
+        level="fit",
+        style="seconds",
+        published="training_seconds",
+        place=Place("times", _PER_GRAPH),
+    ),
+    Metric(
+        "search_seconds",
+        "seconds without the factual subgraph",
+        costs.search_seconds,
+        "down",
+        style="seconds",
+        only_found=False,
+        published="seconds",
+        place=Place("times", _PER_GRAPH),
+    ),
+    Metric(
+        "seconds",
+        "wall seconds",
+        costs.seconds,
+        "down",
+        style="seconds",
+        only_found=False,
+        place=Place("times", _ALL_OF_IT),
+    ),
+    Metric(
+        "cpu_seconds",
+        "CPU seconds",
+        costs.cpu_seconds,
+        "down",
+        style="seconds",
+        only_found=False,
+        place=Place("times", _ALL_OF_IT),
+        also=("overview", "versus"),
+    ),
+    Metric(
+        "oracle_calls",
+        "oracle calls",
+        costs.oracle_calls,
+        "down",
+        style="count",
+        only_found=False,
+        place=Place("times", _ALL_OF_IT),
+    ),
 )
 
-METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ROWS})
-"""All metrics by name, in the order of reports."""
+METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (*_QUALITY, *_ROBUSTNESS, *_PLAUSIBILITY, *_COSTS)
+}
+"""All metrics by name, in the order of reports. One more row is all that a new metric takes."""
+
+
+def metrics_of(level: Level) -> list[Metric]:
+    """The metrics of a level, in the order of the table."""
+    return [metric for metric in METRICS.values() if metric.level == level]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets import DatasetBundle, load_dataset
 from edgeflip.explainers import EdgeFlip
-from edgeflip.metrics import fidelity, motif_proximity, seconds_per_graph, size, validity
+from edgeflip.metrics import METRICS, Case
 from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import progress_bar, write_json, write_lines
@@ -121,17 +122,22 @@ def _summary(
 ) -> DemoResult:
     found = [place for place, answer in answers.items() if answer.found]
     shown = next(iter(found or answers), -1)
-    every = list(answers.values())
+    cases = [Case(answer, motif_nodes=motif_nodes) for answer in answers.values()]
+
+    def mean(name: str) -> float:
+        value = METRICS[name].average(cases).value
+        return math.nan if value is None else value
+
     return DemoResult(
         folder=folder,
         report=report,
         method=method,
-        graphs=len(every),
-        validity=validity(every),
-        size=size(every),
-        fidelity=fidelity(every),
-        seconds_per_graph=seconds_per_graph(every),
-        motif_proximity=motif_proximity(every, motif_nodes),
+        graphs=len(cases),
+        validity=mean("validity"),
+        size=mean("size"),
+        fidelity=mean("fidelity"),
+        seconds_per_graph=mean("seconds"),
+        motif_proximity=mean("motif_proximity"),
         example_index=shown,
         example=str(answers[shown]) if shown >= 0 else "none",
     )

@@ -29,13 +29,11 @@ class Fit:
         explainer: The explainer, ready to explain.
         seconds: Wall-clock seconds of the fit.
         cpu_seconds: Its CPU seconds.
-        cached: Whether it was read from disk.
     """
 
     explainer: CounterfactualExplainer[Any]
     seconds: float
     cpu_seconds: float
-    cached: bool
 
 
 def fit_once(
@@ -63,20 +61,20 @@ def fit_once(
     """
     graphs = [*bundle.train, *bundle.val] if with_validation else bundle.train
     if not explainer.learns:
-        return Fit(explainer.fit(graphs, oracle, seed=seed), 0.0, 0.0, cached=False)
+        return Fit(explainer.fit(graphs, oracle, seed=seed), 0.0, 0.0)
     if isinstance(explainer, LinkExplainer) and explainer.links is None:
         return _fit_on_links(explainer, graphs, oracle, folder, seed)
     folder = _place(explainer.name, explainer.fit_settings(), graphs, oracle, folder, seed)
     if (folder / _DONE).exists():
         times = read_json(folder / _DONE)
         fitted = explainer.restore(folder, oracle)
-        return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]), cached=True)
+        return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]))
     started, cpu_started = time.perf_counter(), time.process_time()
     explainer.fit(graphs, oracle, seed=seed)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
     explainer.save(folder)
     write_json(folder / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
-    return Fit(explainer, seconds, cpu_seconds, cached=False)
+    return Fit(explainer, seconds, cpu_seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +84,6 @@ class LinkFit:
     links: LinkModel
     seconds: float
     cpu_seconds: float
-    cached: bool
 
 
 def links_once(
@@ -115,7 +112,7 @@ def links_once(
     if (folder / _DONE).exists():
         times = read_json(folder / _DONE)
         links = LinkModel.load(folder)
-        return LinkFit(links, float(times["seconds"]), float(times["cpu_seconds"]), cached=True)
+        return LinkFit(links, float(times["seconds"]), float(times["cpu_seconds"]))
     started, cpu_started = time.perf_counter(), time.process_time()
     links = fit_links(graphs, oracle, settings, seed=seed, progress=progress, **knowledge)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
@@ -123,7 +120,7 @@ def links_once(
         raise KeyboardInterrupt
     links.save(folder)
     write_json(folder / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
-    return LinkFit(links, seconds, cpu_seconds, cached=False)
+    return LinkFit(links, seconds, cpu_seconds)
 
 
 def _fit_on_links(
@@ -145,9 +142,7 @@ def _fit_on_links(
         forbidden_pairs=explainer.forbidden_pairs,
     )
     explainer.links = found.links
-    return Fit(
-        explainer.fit(graphs, oracle, seed=seed), found.seconds, found.cpu_seconds, found.cached
-    )
+    return Fit(explainer.fit(graphs, oracle, seed=seed), found.seconds, found.cpu_seconds)
 
 
 def _place(

@@ -27,7 +27,6 @@ from edgeflip.support import (
     one_thread,
     progress_bar,
     read_artifact,
-    read_settings,
     seeded,
     write_artifact,
 )
@@ -209,7 +208,7 @@ def save_oracle(
     Args:
         oracle: one whose model is a `GCNClassifier`.
         folder: made if need be.
-        report: how it was trained, for `load_report`.
+        report: How it was trained, kept beside the weights for people to read.
     """
     model = oracle.model
     if not isinstance(model, GCNClassifier):
@@ -230,17 +229,6 @@ def load_oracle(folder: str | os.PathLike[str]) -> ModelOracle:
     """Read an oracle that `save_oracle` wrote."""
     config, tensors = read_artifact(folder, _KIND)
     return _rebuild(config, tensors, folder)
-
-
-def load_report(folder: str | os.PathLike[str]) -> TrainingReport:
-    """Read how a saved oracle was trained."""
-    config, _ = read_artifact(folder, _KIND)
-    if config.get("report") is None:
-        raise ArtifactError(
-            f"expected a training report with the oracle in {folder}, found none; save the oracle "
-            "with its report."
-        )
-    return read_settings(TrainingReport, config["report"], where=f"the report in {folder}")
 
 
 def _rebuild(

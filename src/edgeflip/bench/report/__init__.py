@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from edgeflip.bench.report import figures
-from edgeflip.bench.report.contents import all_tables
+from edgeflip.bench.report.contents import OPTIONAL, all_tables
 from edgeflip.bench.report.drawing import require_matplotlib
 from edgeflip.bench.report.page import Report, html_page, markdown_page
 from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
-from edgeflip.bench.report.summary import Mean, Summary, summarize
+from edgeflip.bench.report.summary import MethodSummary, summarize_run
 from edgeflip.bench.report.versus import OURS
 from edgeflip.support import write_lines
 
-__all__ = ["Mean", "Results", "Summary", "read_results", "summarize", "write_report"]
+__all__ = ["MethodSummary", "Results", "read_results", "summarize_run", "write_report"]
 
 
 def write_report(
@@ -42,7 +43,7 @@ def write_report(
     """
     require_matplotlib()
     results = read_results(folder)
-    summaries = summarize(results)
+    summaries = summarize_run(results)
     tables = all_tables(results, summaries, ours)
     pictures = figures.all_pictures(results, summaries)
     report = Report(results, tables, pictures)
@@ -54,15 +55,13 @@ def write_report(
     texts["report.html"] = html_page(report)
     for name, text in texts.items():
         write_lines(place / name, text.rstrip("\n").split("\n"))
-    _remove_old_pictures(place / "figures", {picture.name for picture in pictures})
-    if not any(table.key == "versus" for table in tables):
-        with suppress(OSError):
-            (place / "tables" / "versus.tex").unlink(missing_ok=True)
+    _remove_old(place / "figures", figures.NAMES, {picture.name for picture in pictures}, "svg")
+    _remove_old(place / "tables", OPTIONAL, {table.key for table in tables}, "tex")
     return place
 
 
-def _remove_old_pictures(folder: Path, current: set[str]) -> None:
-    """Pictures of an earlier report that this one has no data for."""
-    for name in set(figures.NAMES) - current:
+def _remove_old(folder: Path, names: Iterable[str], current: set[str], ending: str) -> None:
+    """Files of an earlier report that this one has no data for."""
+    for name in set(names) - current:
         with suppress(OSError):
-            (folder / f"{name}.svg").unlink(missing_ok=True)
+            (folder / f"{name}.{ending}").unlink(missing_ok=True)

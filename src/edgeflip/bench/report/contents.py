@@ -1,147 +1,166 @@
-"""Which tables a report has, in the layout of the paper."""
+"""Which tables a report has, in the layout of the paper; what stands in them says the table of metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from edgeflip.bench.report import published as paper
+from edgeflip.bench.report.aims import aims_table
 from edgeflip.bench.report.facts import fact_tables
+from edgeflip.bench.report.overview import overview_tables
 from edgeflip.bench.report.results import Results
 from edgeflip.bench.report.summary import (
-    CLASS_METRICS,
-    Mean,
-    Summary,
-    over_seeds,
+    MethodSummary,
+    Summaries,
+    class_metrics,
     summarize_methods,
 )
 from edgeflip.bench.report.tables import (
     Cell,
     Entry,
-    Metric,
-    Style,
-    Table,
+    ReportTable,
     TableRow,
     mark_best,
     without_empty_columns,
 )
 from edgeflip.bench.report.versus import OURS, versus_table
+from edgeflip.metrics import METRICS, Average, Metric, over_seeds
 
-Summaries = Mapping[tuple[str, str], Summary]
 Lines = tuple[tuple[Metric, ...], ...]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One row of a table per dataset: what it is called and the metrics of its cells, by lines."""
+class Layout:
+    """A table with a column per method.
 
-    name: str
-    lines: Lines
+    Attributes:
+        key: Its name, which metrics give as their place.
+        note: How to read it.
+        intro: What its title begins with, before the titles of its metrics.
+    """
 
-
-def _metric(name: str, style: Style, better: int = 0) -> Metric:
-    return Metric(name, style, better, printed=name)
-
-
-VALIDITY = _metric("validity", "share", 1)
-FIDELITY = _metric("fidelity", "share", 1)
-SIZE = _metric("size", "number", -1)
-MINIMALITY = _metric("minimality", "share", 1)
-PROXIMITY = _metric("motif_proximity", "share", 1)
-FACTUAL = Metric("factual_seconds", "seconds", -1, "factual_seconds")
+    key: str
+    note: str
+    intro: str = ""
 
 
-def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[Table]:
+QUALITY = Layout(
+    "quality",
+    "Validity is the share of all explained graphs with a counterfactual: errors and timeouts count "
+    "against it. The rest are means over the graphs with one. The paper prints no first size for methods "
+    "that make a single counterfactual.",
+)
+MOTIF = Layout("motif", "Share of the edits with an end in the motif that made the original class.")
+MINIMALITY = Layout(
+    "minimality",
+    "Share of the proper parts of the edits that leave the prediction as it is. First of the best "
+    "counterfactual, as the paper defines it; then of the smallest one found, as the authors' code takes "
+    "it. The paper's value stands beside both.",
+)
+NOISE = Layout(
+    "noise",
+    "VaN: share of the answered graphs that, with noise, still have a counterfactual to the same class; "
+    "with Wilson's interval over all seeds. ECaN: mean over those graphs of the largest overlap (Jaccard) "
+    "of edits before and after. By change: as the authors' code counts, every pair of classes of a graph "
+    "by itself. The paper prints VaN as a picture only.",
+    "After noise: ",
+)
+TIMES = Layout(
+    "times",
+    "First what the paper prints: training / per graph without the factual subgraph, which it counts "
+    "apart. Then all of it per graph: wall seconds / CPU seconds / oracle calls. The paper's seconds are "
+    "of its own machine.",
+    "Times: ",
+)
+OTHER = Layout("other", "Metrics that no other table shows.", "Other measures: ")
+
+OPTIONAL = ("labels", "additions", "versus", "aims", "other")
+"""Tables that not every report has."""
+
+_PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plausibility"}
+
+
+def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[ReportTable]:
     """Every table of the report, in the order of the paper, the facts of the run last."""
-    versus = versus_table(results, ours)
+    # The aims are edgeflip's own, not those of whatever stands in its place.
+    aims = aims_table(results, summaries) if ours == OURS else None
+    compared = (versus_table(results, ours), aims)
     return [
-        *([versus] if versus is not None else []),
-        *_method_tables(results, summaries),
+        *overview_tables(results, summaries),
+        *(table for table in compared if table is not None),
+        *(_by_method(results, summaries, layout) for layout in (QUALITY, MOTIF, MINIMALITY, NOISE)),
         factual_table(results),
-        times_table(results, summaries),
+        _by_method(results, summaries, TIMES),
         classes_table(results, summaries),
         plausibility_table(results, summaries),
+        *([_by_method(results, summaries, OTHER)] if _metrics_in(OTHER.key) else []),
         *fact_tables(results, summaries),
     ]
 
 
-def _method_tables(results: Results, summaries: Summaries) -> list[Table]:
-    first = _metric("first_size", "number", -1)
-    smallest = Metric("minimality_of_smallest", "share", 1, "minimality")
-    noise = (
-        Measure("VaN [95 % interval]", ((Metric("van", "share", 1),),)),
-        Measure("VaN by change", ((Metric("van_by_change", "share", 1),),)),
-        Measure("ECaN", ((_metric("ecan", "share3", 1),),)),
-        Measure("ECaN by change", ((Metric("ecan_by_change", "share3", 1, "ecan"),),)),
-    )
-    quality = Measure("", ((VALIDITY, FIDELITY), (SIZE, first)))
+def _metrics_in(table: str) -> list[Metric]:
+    """The metrics of a table; those without a place, or with an unknown one, have their own rows."""
+    if table != OTHER.key:
+        return [metric for metric in METRICS.values() if metric.place.table == table]
     return [
-        _by_method(
-            results,
-            summaries,
-            ("quality", "Validity ↑ / fidelity ↑, and below size ↓ / size of the first found ↓"),
-            "Validity is the share of all explained graphs with a counterfactual: errors and "
-            "timeouts count against it. The rest are means over the graphs with one. The paper "
-            "prints no first size for methods that make a single counterfactual.",
-            (quality,),
-        ),
-        _by_method(
-            results,
-            summaries,
-            ("motif", "Motif proximity ↑"),
-            "Share of the edits with an end in the motif that made the original class.",
-            (Measure("", ((PROXIMITY,),)),),
-            keep=results.has_motif,
-        ),
-        _by_method(
-            results,
-            summaries,
-            ("minimality", "Minimality ↑"),
-            "Share of the proper parts of the edits that leave the prediction as it is. First of "
-            "the best counterfactual, as the paper defines it; then of the smallest one found, as "
-            "the authors' code takes it. The paper's value stands beside both.",
-            (
-                Measure("of the best", ((MINIMALITY,),)),
-                Measure("of the smallest (authors' code)", ((smallest,),)),
-            ),
-        ),
-        _by_method(
-            results,
-            summaries,
-            ("noise", "After noise: VaN ↑ and ECaN ↑"),
-            "VaN: share of the answered graphs that, with noise, still have a counterfactual to the "
-            "same class; with Wilson's interval over all seeds. ECaN: mean over those graphs of the "
-            "largest overlap (Jaccard) of edits before and after. By change: as the authors' code counts, "
-            "every pair of classes of a graph by itself. The paper prints VaN as a picture only.",
-            noise,
-        ),
+        replace(metric, place=replace(metric.place, row=metric.place.row or metric.title))
+        for metric in METRICS.values()
+        if metric.place.table not in _PLACES
     ]
 
 
-def _by_method(
-    results: Results,
-    summaries: Summaries,
-    name: tuple[str, str],
-    note: str,
-    measures: tuple[Measure, ...],
-    keep: Callable[[str], bool] = lambda _: True,
-) -> Table:
-    """A table with a column per method and, for every dataset, a row per measure."""
+def _lines(metrics: Iterable[Metric]) -> Lines:
+    """The metrics of a cell by lines."""
+    lines: dict[int, list[Metric]] = {}
+    for metric in metrics:
+        lines.setdefault(metric.place.line, []).append(metric)
+    return tuple(tuple(lines[line]) for line in sorted(lines))
+
+
+def _rows(metrics: Sequence[Metric]) -> dict[str, Lines]:
+    """The rows that a table has for every dataset, by their titles."""
+    titles = dict.fromkeys(metric.place.row for metric in metrics)
+    return {
+        title: _lines(metric for metric in metrics if metric.place.row == title) for title in titles
+    }
+
+
+def _headings(rows: Iterable[Lines], intro: str = "") -> str:
+    """What the numbers of a table are, with arrows, as its title."""
+    text = "; ".join(
+        ", and below ".join(" / ".join(metric.heading for metric in line) for line in lines)
+        for lines in rows
+    )
+    return intro + (text if intro else text[:1].upper() + text[1:])
+
+
+def _by_method(results: Results, summaries: Summaries, layout: Layout) -> ReportTable:
+    """A table with a column per method and, for every dataset, a row per group of metrics."""
     methods = paper.columns(results.methods)
+    measures = _rows(_metrics_in(layout.key))
+    named = any(measures)
+    needs_motif = all(
+        "motif_nodes" in metric.needs
+        for lines in measures.values()
+        for line in lines
+        for metric in line
+    )
+    kept: Callable[[str], bool] = results.has_motif if needs_motif else lambda _: True
     rows = []
-    for dataset in filter(keep, results.datasets):
-        for measure in measures:
+    for dataset in filter(kept, results.datasets):
+        for name, lines in measures.items():
             cells = [
-                _cell(dataset, method, measure.lines, summaries.get((dataset, method), Summary()))
+                _cell(dataset, method, lines, summaries.get((dataset, method), MethodSummary()))
                 for method in methods
             ]
-            head = (results.title(dataset), measure.name)[: 2 if measure.name else 1]
+            head = (results.title(dataset), name) if named else (results.title(dataset),)
             rows.append(TableRow(head, mark_best(cells), dataset))
-    table = Table(
-        key=name[0],
-        title=name[1],
-        note=note,
-        head=("Dataset", "Measure")[: 2 if measures[0].name else 1],
+    table = ReportTable(
+        key=layout.key,
+        title=_headings(measures.values(), layout.intro),
+        note=layout.note,
+        head=("Dataset", "Measure") if named else ("Dataset",),
         columns=tuple(paper.label(method) for method in methods),
         rows=tuple(rows),
         methods=methods,
@@ -149,43 +168,35 @@ def _by_method(
     return without_empty_columns(table, results.methods)
 
 
-def _cell(dataset: str, method: str, lines: Lines, summary: Summary) -> Cell:
-    def entry(metric: Metric) -> Entry:
-        printed = paper.published(dataset, method, metric.printed) if metric.printed else None
-        interval = summary.van_interval if metric.name == "van" else None
-        return _entry(metric, summary[metric.name], printed, interval)
-
-    return tuple(tuple(entry(metric) for metric in line) for line in lines)
-
-
-def _entry(
-    metric: Metric,
-    mean: Mean,
-    printed: float | None = None,
-    interval: tuple[float, float] | None = None,
-) -> Entry:
-    return Entry(metric, mean.value, mean.sd, printed, interval)
+def _cell(dataset: str, method: str, lines: Lines, summary: MethodSummary) -> Cell:
+    return tuple(
+        tuple(
+            Entry.of(metric, summary[metric.name], paper.printed_for(dataset, method, metric))
+            for metric in line
+        )
+        for line in lines
+    )
 
 
-def factual_table(results: Results) -> Table:
+def factual_table(results: Results) -> ReportTable:
     """Seconds for the factual subgraph with and without denoising, and edges dropped."""
     groups = [("without denoising (-DeN)", "-DeN"), ("with denoising (+DeN)", "+DeN")]
-    dropped = _metric("dropped_edges", "number")
-    own = Metric("denoise_seconds", "seconds")
+    metrics = _metrics_in("factual")
     rows = []
     for dataset in results.datasets:
         cells: list[Cell] = []
         for _, mark in groups:
             variants = [name for name in paper.VARIANTS if mark in name]
-            lines: Lines = ((FACTUAL,),) if mark == "-DeN" else ((FACTUAL, dropped, own),)
+            # Without denoising there is nothing to say about it.
+            lines = _lines(metrics[:1] if mark == "-DeN" else metrics)
             summary = summarize_methods(results, dataset, variants)
             cells.append(_cell(dataset, variants[0], lines, summary))
         rows.append(TableRow((results.title(dataset),), mark_best(cells), dataset))
-    return Table(
+    return ReportTable(
         key="factual",
-        title="Factual subgraph: seconds per graph ↓ / edges dropped / seconds for denoising itself",
-        note="Mean of the deconstruction stage of DR-CFGNN, both one-hot settings together. The "
-        "paper's seconds are of its own machine.",
+        title=_headings([_lines(metrics)], "Factual subgraph: "),
+        note="Means per graph. Of the deconstruction stage of DR-CFGNN, both one-hot settings together. "
+        "The paper's seconds are of its own machine.",
         head=("Dataset",),
         columns=tuple(title for title, _ in groups),
         rows=tuple(rows),
@@ -193,27 +204,7 @@ def factual_table(results: Results) -> Table:
     )
 
 
-def times_table(results: Results, summaries: Summaries) -> Table:
-    """Training and inference times, CPU seconds and oracle calls."""
-    training = _metric("training_seconds", "seconds", -1)
-    search = Metric("search_seconds", "seconds", -1, "seconds")
-    wall, cpu = Metric("seconds", "seconds", -1), Metric("cpu_seconds", "seconds", -1)
-    calls = Metric("oracle_calls", "count", -1)
-    return _by_method(
-        results,
-        summaries,
-        ("times", "Times: training and per graph, in seconds ↓"),
-        "First what the paper prints: training / per graph without the factual subgraph, which it "
-        "counts apart. Then all of it per graph: wall seconds / CPU seconds / oracle calls. The "
-        "paper's seconds are of its own machine.",
-        (
-            Measure("training / per graph", ((training, search),)),
-            Measure("wall / CPU / oracle calls", ((wall, cpu, calls),)),
-        ),
-    )
-
-
-def classes_table(results: Results, summaries: Summaries) -> Table:
+def classes_table(results: Results, summaries: Summaries) -> ReportTable:
     """The appendix: every graph asked for one class."""
     others = [
         method
@@ -229,15 +220,17 @@ def classes_table(results: Results, summaries: Summaries) -> Table:
         }
         for target in [*sorted(found | paper.published_classes(dataset)), None]:
             cells = [
-                _class_cell(dataset, method, target, summaries.get((dataset, method), Summary()))
+                _class_cell(
+                    dataset, method, target, summaries.get((dataset, method), MethodSummary())
+                )
                 for method in methods
             ]
             name = "any" if target is None else results.class_name(dataset, target)
             rows.append(TableRow((results.title(dataset), name), mark_best(cells), dataset))
-    return Table(
+    metrics = class_metrics()
+    return ReportTable(
         key="classes",
-        title="By target class: validity ↑ / fidelity ↑, and below size ↓ / minimality ↑ / "
-        "motif proximity ↑",
+        title=_headings([(tuple(metrics[:2]), tuple(metrics[2:]))], "By target class: "),
         note="Every graph of another class is asked for a counterfactual to this class. “any” is "
         "the plain question, as in the first table. The paper prints classes for the one-hot "
         "variants only.",
@@ -248,54 +241,63 @@ def classes_table(results: Results, summaries: Summaries) -> Table:
     )
 
 
-def _class_cell(dataset: str, method: str, target: int | None, summary: Summary) -> Cell:
-    metrics = {metric.name: metric for metric in (VALIDITY, FIDELITY, SIZE, MINIMALITY, PROXIMITY)}
+def _class_cell(dataset: str, method: str, target: int | None, summary: MethodSummary) -> Cell:
     entries = []
-    for name in CLASS_METRICS:
-        metric, mean = metrics[name], summary[name]
-        printed = paper.published(dataset, method, name)
+    for metric in class_metrics():
+        ours, printed = summary[metric.name], paper.printed_for(dataset, method, metric)
         if target is not None:
-            mean = summary.classes.get(target, {}).get(name, Mean())
-            printed = paper.published_by_class(dataset, method, target, name)
-        key = f"{name} to any" if target is None else f"{name} to {target}"
-        entries.append(_entry(Metric(key, metric.style, metric.better), mean, printed))
+            ours = summary.classes.get(target, {}).get(metric.name, Average())
+            printed = paper.published_by_class(dataset, method, target, metric.name)
+        key = f"{metric.name} to {'any' if target is None else target}"
+        entries.append(Entry.of(replace(metric, name=key), ours, printed))
+    # Two beside each other, as in the table of quality, and the rest below.
     return tuple(entries[:2]), tuple(entries[2:])
 
 
-def plausibility_table(results: Results, summaries: Summaries) -> Table:
+def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
     """Link likelihoods, and how far edited graphs are from real ones."""
-    links = (Metric("added_likelihood", "share", 1), Metric("removed_likelihood", "share", -1))
-    mmds = tuple(
-        Metric(f"{name}_mmd", "share3", -1) for name in ("degree", "clustering", "spectrum")
-    )
+    lines = _lines(_metrics_in("plausibility"))
     rows = []
     for dataset in results.datasets:
         known = [summaries[dataset, method] for method in results.methods]
-        valid = (Metric("valid_molecules", "share", 1),)
-        chemical = any(summary["valid_molecules"].value is not None for summary in known)
-        compared = (mmds, valid) if chemical else (mmds,)
-        cells = mark_best([_cell(dataset, "", (links, *compared), summary) for summary in known])
-        plain = tuple(
-            tuple(
-                Entry(
-                    Metric(metric.name, metric.style),
-                    over_seeds(summary[f"baseline_{metric.name}"].value for summary in known).value,
-                )
-                for metric in line
-            )
-            for line in compared
+        # What only some datasets have, such as chemistry, is left out elsewhere.
+        shown = tuple(
+            line
+            for line in lines
+            if any(metric.level == "answer" for metric in line)
+            or any(summary[metric.name].value is not None for summary in known for metric in line)
         )
-        rows.append(TableRow((results.title(dataset),), (plain, *cells), dataset))
-    return Table(
+        cells = mark_best([_cell(dataset, "", shown, summary) for summary in known])
+        rows.append(TableRow((results.title(dataset),), (_unedited(shown, known), *cells), dataset))
+    return ReportTable(
         key="plausibility",
-        title="Plausibility: likelihood of added ↑ / removed ↓ edges, and below MMD of degrees ↓ / "
-        "clustering ↓ / spectrum ↓",
-        note="Likelihoods are those of a link predictor. The MMDs say how far the edited graphs are "
+        title=_headings([lines], "Plausibility: "),
+        note="Likelihoods are those of a link predictor; plausibility is the likelihood of all edits, that "
+        "added edges are there and removed ones are not. The MMDs say how far the edited graphs are "
         "from the dataset's; the first column is what the unedited test graphs have, the best to "
-        "hope for. Molecules have a third line: the share that is chemically possible. The paper prints "
-        "none of these.",
+        "hope for. Only molecules have the share that is chemically possible. The paper prints none of "
+        "these.",
         head=("Dataset",),
         columns=("unedited graphs", *(paper.label(method) for method in results.methods)),
         rows=tuple(rows),
         methods=("unedited graphs", *results.methods),
+    )
+
+
+def _unedited(lines: Lines, known: Sequence[MethodSummary]) -> Cell:
+    """What the graphs have before they are edited, where that can be said."""
+    compared = [[metric for metric in line if metric.level == "graphs"] for line in lines]
+    return tuple(
+        tuple(
+            Entry(
+                metric.name,
+                metric.style,
+                ours=over_seeds(
+                    summary[f"baseline_{metric.name}"].value for summary in known
+                ).value,
+            )
+            for metric in line
+        )
+        for line in compared
+        if line
     )

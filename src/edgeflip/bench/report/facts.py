@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, without_paths
-from edgeflip.bench.report.summary import Summary, failures, over_seeds, time_shares
-from edgeflip.bench.report.tables import NOTHING, Cell, Entry, Metric, Table, TableRow, write_number
+from edgeflip.bench.report.summary import Summaries, failures, time_shares
+from edgeflip.bench.report.tables import NOTHING, Cell, Entry, ReportTable, TableRow, write_number
+from edgeflip.metrics import over_seeds
 
 STATUSES = ("found", "exhausted", "timeout", "out_of_calls", "not_applicable", "error")
 _SHOWN_GRAPHS = 12
 
 
-def fact_tables(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> list[Table]:
+def fact_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
     """What was run: oracles, how answers ended, failures, skipped datasets and time."""
     return [
         _method_table(results),
@@ -26,7 +27,7 @@ def fact_tables(results: Results, summaries: Mapping[tuple[str, str], Summary]) 
     ]
 
 
-def _method_table(results: Results) -> Table:
+def _method_table(results: Results) -> ReportTable:
     """What stands behind the names of the columns."""
     usual = results.spec.get("profile")
     rows = []
@@ -42,7 +43,7 @@ def _method_table(results: Results) -> Table:
         chemistry = "kept" if method.get("chemistry") else "not asked"
         cells = (str(method["name"]), profile, settings or NOTHING, chemistry, where)
         rows.append(TableRow((paper.label(label),), cells))
-    return Table(
+    return ReportTable(
         key="methods",
         title="Methods",
         note="Settings that differ from the profile's. Whether molecules must stay possible molecules; the "
@@ -57,7 +58,7 @@ def _plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _oracle_table(results: Results) -> Table:
+def _oracle_table(results: Results) -> ReportTable:
     rows = []
     for dataset in results.datasets:
         oracles = [row for row in results.oracles if row["dataset"] == dataset]
@@ -70,15 +71,15 @@ def _oracle_table(results: Results) -> Table:
         training = over_seeds(row.get("seconds") for row in oracles)
         printed = paper.published_accuracy(dataset)
         cells: tuple[Cell, ...] = (
-            ((Entry(Metric("oracle_accuracy", "share"), accuracy.value, accuracy.sd, printed),),),
-            ((Entry(Metric("oracle_seconds", "seconds"), training.value, training.sd),),),
+            ((Entry("oracle_accuracy", "share", 0, accuracy.value, accuracy.sd, printed),),),
+            ((Entry("oracle_seconds", "seconds", 0, training.value, training.sd),),),
             _joined(row.get("test_graphs") for row in oracles),
             str(len(graphs)),
             _joined(row.get("seed") for row in oracles),
             _joined(row.get("origin") for row in oracles),
         )
         rows.append(TableRow((results.title(dataset),), cells, dataset))
-    return Table(
+    return ReportTable(
         key="oracles",
         title="Oracles and graphs",
         note="Test accuracy of the explained models (the paper's in parentheses) and how many "
@@ -95,7 +96,7 @@ def _joined(values: Iterable[Any]) -> str:
     return ", ".join(texts) or NOTHING
 
 
-def _status_table(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> Table:
+def _status_table(results: Results, summaries: Summaries) -> ReportTable:
     rows = []
     for (dataset, method), summary in summaries.items():
         extra = sum(count for name, count in summary.statuses.items() if name not in STATUSES)
@@ -103,7 +104,7 @@ def _status_table(results: Results, summaries: Mapping[tuple[str, str], Summary]
         cells = tuple(str(count) for count in (summary.graphs, *counts, extra))
         if summary.graphs:
             rows.append(TableRow((results.title(dataset), paper.label(method)), cells, dataset))
-    return Table(
+    return ReportTable(
         key="endings",
         title="How the answers ended",
         note="Graphs by the status of their answer, every seed counted; all but found are without "
@@ -114,7 +115,7 @@ def _status_table(results: Results, summaries: Mapping[tuple[str, str], Summary]
     )
 
 
-def _failure_table(results: Results) -> Table:
+def _failure_table(results: Results) -> ReportTable:
     rows = []
     for failure in failures(results):
         places = ", ".join(str(graph) for graph in failure.graphs[:_SHOWN_GRAPHS])
@@ -127,7 +128,7 @@ def _failure_table(results: Results) -> Table:
         )
         head = (results.title(failure.dataset), paper.label(failure.method))
         rows.append(TableRow(head, cells, failure.dataset))
-    return Table(
+    return ReportTable(
         key="failures",
         title="Graphs without a counterfactual, and errors while answers were rated",
         note=(
@@ -140,13 +141,13 @@ def _failure_table(results: Results) -> Table:
     )
 
 
-def _skipped_table(results: Results) -> Table:
+def _skipped_table(results: Results) -> ReportTable:
     rows = [
         TableRow((str(row["dataset"]),), (without_paths(str(row.get("reason") or NOTHING)),))
         for row in results.skipped
         if row["dataset"] not in results.datasets
     ]
-    return Table(
+    return ReportTable(
         key="skipped",
         title="Datasets left out",
         note="They were not at hand.",
@@ -156,7 +157,7 @@ def _skipped_table(results: Results) -> Table:
     )
 
 
-def _time_table(results: Results) -> Table:
+def _time_table(results: Results) -> ReportTable:
     names = {
         "training": "training (oracles and methods)",
         "explaining": "explaining",
@@ -167,7 +168,7 @@ def _time_table(results: Results) -> Table:
         TableRow((names[name],), (write_number(seconds, "seconds"), f"{share:.1%}"))
         for name, (seconds, share) in time_shares(results).items()
     ]
-    return Table(
+    return ReportTable(
         key="overhead",
         title="Where the time went",
         note="Wall seconds of this run's sessions; one that was killed leaves no record of its time.",

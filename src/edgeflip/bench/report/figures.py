@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -24,7 +24,7 @@ from edgeflip.bench.report.drawing import (
     to_svg,
 )
 from edgeflip.bench.report.results import Results
-from edgeflip.bench.report.summary import Summary
+from edgeflip.bench.report.summary import MethodSummary, Summaries
 from edgeflip.pools import SizeConfig
 from edgeflip.search import SizeWeightedFidelity
 
@@ -51,7 +51,7 @@ class Picture:
     svg: str
 
 
-def all_pictures(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> list[Picture]:
+def all_pictures(results: Results, summaries: Summaries) -> list[Picture]:
     """Every picture that has something to show."""
     with settings():
         made = [
@@ -64,9 +64,9 @@ def all_pictures(results: Results, summaries: Mapping[tuple[str, str], Summary])
     return [picture for picture in made if picture is not None]
 
 
-def _van_picture(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> Picture | None:
+def _van_picture(results: Results, summaries: Summaries) -> Picture | None:
     measured = {
-        key: summary for key, summary in summaries.items() if summary.van_interval is not None
+        key: summary for key, summary in summaries.items() if summary["van"].interval is not None
     }
     datasets = [name for name in results.datasets if any(key[0] == name for key in measured)]
     order = paper.columns(results.methods)
@@ -77,9 +77,10 @@ def _van_picture(results: Results, summaries: Mapping[tuple[str, str], Summary])
     for dataset, panel in zip(datasets, axes, strict=True):
         for place, method in enumerate(methods):
             summary = measured.get((dataset, method))
-            if summary is None or summary.van_interval is None:
+            interval = None if summary is None else summary["van"].interval
+            if summary is None or interval is None:
                 continue
-            low, high = summary.van_interval
+            low, high = interval
             colour, marker = look(method, results.methods)
             panel.plot([low, high], [place, place], color=colour, linewidth=2)
             panel.plot([summary["van"].value], [place], marker, color=colour, markersize=8)
@@ -96,9 +97,9 @@ def _van_picture(results: Results, summaries: Mapping[tuple[str, str], Summary])
     )
 
 
-def _size_picture(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> Picture | None:
+def _size_picture(results: Results, summaries: Summaries) -> Picture | None:
     def place(dataset: str, method: str) -> tuple[_Place, _Place]:
-        ours = summaries.get((dataset, method), Summary())
+        ours = summaries.get((dataset, method), MethodSummary())
         size, validity = (paper.published(dataset, method, name) for name in ("size", "validity"))
         return (ours["size"].value, ours["validity"].value), (size, validity)
 
@@ -112,9 +113,9 @@ def _size_picture(results: Results, summaries: Mapping[tuple[str, str], Summary]
     )
 
 
-def _cost_picture(results: Results, summaries: Mapping[tuple[str, str], Summary]) -> Picture | None:
+def _cost_picture(results: Results, summaries: Summaries) -> Picture | None:
     def place(dataset: str, method: str) -> tuple[_Place, _Place]:
-        ours = summaries.get((dataset, method), Summary())
+        ours = summaries.get((dataset, method), MethodSummary())
         quality = _product(ours["validity"].value, ours["fidelity"].value)
         return (ours["seconds"].value, quality), _published_cost(dataset, method)
 

@@ -14,7 +14,7 @@ from edgeflip.bench.report.render import (
 )
 from edgeflip.bench.report.results import Results, without_paths
 from edgeflip.bench.report.summary import time_shares
-from edgeflip.bench.report.tables import Table
+from edgeflip.bench.report.tables import ReportTable
 
 _INTRO = (
     "In every cell ours stands first and the paper's value after it in parentheses; bold is the best "
@@ -22,12 +22,14 @@ _INTRO = (
     "or more, ± is the standard deviation over seeds. Arrows say whether more or less is better."
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
-    ("Quality", ("quality", "size", "motif", "minimality")),
-    ("Head to head", ("versus",)),
+    ("Overview", ("overview", "far")),
+    ("Quality", ("quality", "size", "motif", "minimality", "additions")),
+    ("Head to head", ("versus", "aims")),
     ("Robustness", ("noise", "van")),
     ("Time", ("factual", "times", "cost")),
-    ("By target class", ("classes",)),
+    ("By class", ("classes", "labels")),
     ("Plausibility", ("plausibility",)),
+    ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
     ("Facts of the run", ("oracles", "endings", "failures", "skipped", "overhead")),
 )
@@ -67,7 +69,7 @@ class Report:
     """Everything a report shows."""
 
     results: Results
-    tables: Sequence[Table]
+    tables: Sequence[ReportTable]
     pictures: Sequence[Picture]
 
     @property
@@ -98,9 +100,9 @@ class Report:
         ]
         return [(name, value.strip()) for name, value in facts if value.strip()]
 
-    def sections(self) -> list[tuple[str, list[Table | Picture]]]:
+    def sections(self) -> list[tuple[str, list[ReportTable | Picture]]]:
         """Titles with their tables and pictures, in the order shown."""
-        parts: dict[str, Table | Picture] = {table.key: table for table in self.tables}
+        parts: dict[str, ReportTable | Picture] = {table.key: table for table in self.tables}
         parts.update({picture.name: picture for picture in self.pictures})
         sections = [
             (title, [parts[name] for name in names if name in parts]) for title, names in _SECTIONS
@@ -118,7 +120,7 @@ def markdown_page(report: Report) -> str:
         lines += [f"## {title}", ""]
         for part in parts:
             lines += [f"### {part.title}", "", part.note, ""]
-            if isinstance(part, Table):
+            if isinstance(part, ReportTable):
                 lines += [markdown_table(part), ""]
             else:
                 lines += [f"![{part.title}](figures/{part.name}.svg)", ""]
@@ -138,7 +140,7 @@ def html_page(report: Report) -> str:
         for part in parts:
             body.append(f"<h3>{escape_html(part.title)}</h3>")
             body.append(f'<p class="note">{escape_html(part.note)}</p>')
-            body.append(html_table(part) if isinstance(part, Table) else _figure(part))
+            body.append(html_table(part) if isinstance(part, ReportTable) else _figure(part))
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

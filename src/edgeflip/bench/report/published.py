@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from edgeflip.bench.labels import VARIANTS as VARIANTS
+from edgeflip.metrics import Metric
 from edgeflip.presets import Expected, ExpectedResult, load_preset
 
 LABELS = {
@@ -46,6 +47,11 @@ def published(dataset: str, method: str, metric: str) -> float | None:
     if method in VARIANTS:
         rows.append(methods.get(_ALL_VARIANTS))
     return next((value for row in rows if (value := _value(row, metric)) is not None), None)
+
+
+def printed_for(dataset: str, method: str, metric: Metric) -> float | None:
+    """What the paper prints for a metric, under whatever name."""
+    return None if metric.published is None else published(dataset, method, metric.published)
 
 
 def published_by_class(dataset: str, method: str, target: int, metric: str) -> float | None:

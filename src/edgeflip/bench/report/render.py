@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from edgeflip.bench.report.tables import NOTHING, Cell, Entry, Table, flat
+from edgeflip.bench.report.tables import NOTHING, Cell, Entry, ReportTable, flat
 
 CSV_HEAD = ("table", "dataset", "method", "metric", "ours", "ours_sd", "paper")
 _LONG_TEXT = 40
@@ -97,7 +97,7 @@ def _cell(cell: Cell, syntax: Syntax) -> str:
     return syntax.stack([" / ".join(_entry(entry, syntax) for entry in line) for line in cell])
 
 
-def _grid(table: Table, syntax: Syntax) -> list[list[str]]:
+def _grid(table: ReportTable, syntax: Syntax) -> list[list[str]]:
     """All texts of a table in a format, its head first."""
     head = [syntax.escape(text) for text in (*table.head, *table.columns)]
     rows = [
@@ -107,7 +107,7 @@ def _grid(table: Table, syntax: Syntax) -> list[list[str]]:
     return [head, *rows]
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: ReportTable) -> str:
     """The table in Markdown, without its title and note."""
     head, *rows = _grid(table, MARKDOWN)
     if not rows:
@@ -116,7 +116,7 @@ def markdown_table(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *rows))
 
 
-def html_table(table: Table) -> str:
+def html_table(table: ReportTable) -> str:
     """The table in HTML, in a box that scrolls by itself."""
     head, *rows = _grid(table, HTML)
     if not rows:
@@ -141,7 +141,7 @@ def html_table(table: Table) -> str:
     )
 
 
-def latex_table(table: Table) -> str:
+def latex_table(table: ReportTable) -> str:
     r"""The table in LaTeX with booktabs, title and note as its caption."""
     head, *rows = _grid(table, LATEX)
     body = [r" & ".join(row) + r" \\" for row in rows] or [
@@ -168,13 +168,13 @@ def latex_table(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _column_spec(table: Table) -> str:
+def _column_spec(table: ReportTable) -> str:
     return "l" * len(table.head) + "".join(
         "p{7cm}" if long else "c" for long in _long_columns(table)
     )
 
 
-def _long_columns(table: Table) -> list[bool]:
+def _long_columns(table: ReportTable) -> list[bool]:
     """Which columns hold sentences, and so have to wrap."""
     columns = zip(*(row.cells for row in table.rows), strict=True)
     long = [
@@ -183,7 +183,7 @@ def _long_columns(table: Table) -> list[bool]:
     return long or [False] * len(table.columns)
 
 
-def csv_table(tables: Sequence[Table]) -> str:
+def csv_table(tables: Sequence[ReportTable]) -> str:
     """Every number of all tables in long form; an interval is two lines of its own."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -192,7 +192,7 @@ def csv_table(tables: Sequence[Table]) -> str:
         for dataset, method, entry in table.entries():
             if entry.ours is None and entry.paper is None:
                 continue
-            name = entry.metric.name
+            name = entry.name
             numbers = (_plain(value) for value in (entry.ours, entry.sd, entry.paper))
             writer.writerow((table.key, dataset, method, name, *numbers))
             for end, value in zip(("low", "high"), entry.interval or (), strict=False):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgeflip.bench.report.older import modern
 from edgeflip.errors import ArtifactError
 from edgeflip.support import RESULTS, key_of, read_rows
 
@@ -106,7 +107,7 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     rows, cut_off = read_rows(path)
     kinds: dict[str, list[Row]] = {}
     for row in {key_of(row): row for row in rows}.values():
-        kinds.setdefault(str(row["kind"]), []).append(row)
+        kinds.setdefault(str(row["kind"]), []).append(modern(row))
     notes = [f"The last line of {RESULTS} is incomplete: left out."] if cut_off else []
     return Results(
         meta=meta,

@@ -5,28 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+
+from edgeflip.metrics import Average, Metric, Style
 
 NOTHING = "–"
-
-Style = Literal["share", "share3", "number", "seconds", "count"]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A column of numbers.
-
-    Attributes:
-        name: Its name in summaries and in the CSV file.
-        style: How it is written.
-        better: 1 if higher is better, -1 if lower is, 0 if neither.
-        printed: Its name among the published results; none if never published.
-    """
-
-    name: str
-    style: Style
-    better: int = 0
-    printed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +16,9 @@ class Entry:
     """One number: ours, the paper's, or both.
 
     Attributes:
-        metric: Name, style and direction.
+        name: Its name in the CSV file.
+        style: How it is written.
+        better: 1 if higher is better, -1 if lower is, 0 if neither.
         ours: What was measured; none where it is undefined.
         sd: Standard deviation over seeds.
         paper: What was published.
@@ -42,24 +26,32 @@ class Entry:
         best: Whether ours is best of all measured methods in its row.
     """
 
-    metric: Metric
+    name: str
+    style: Style
+    better: int = 0
     ours: float | None = None
     sd: float | None = None
     paper: float | None = None
     interval: tuple[float, float] | None = None
     best: bool = False
 
+    @classmethod
+    def of(cls, metric: Metric, ours: Average, paper: float | None = None) -> Entry:
+        """A metric's average beside what was published."""
+        measured = (ours.value, ours.sd, paper, ours.interval)
+        return cls(metric.name, metric.style, metric.better, *measured)
+
     @property
     def text(self) -> str:
         """Our value as shown."""
-        return write_number(self.ours, self.metric.style)
+        return write_number(self.ours, self.style)
 
     @property
     def detail(self) -> str:
         """Deviation and interval as shown after our value; may be empty."""
         if self.ours is None:
             return ""
-        places = _decimals(self.ours, self.metric.style)
+        places = _decimals(self.ours, self.style)
         parts = [] if self.sd is None else [f"± {_fixed(self.sd, places)}"]
         if self.interval is not None:
             low, high = (_fixed(end, places) for end in self.interval)
@@ -69,7 +61,7 @@ class Entry:
     @property
     def printed(self) -> str:
         """The paper's value as shown; may be empty."""
-        return "" if self.paper is None else f"({write_number(self.paper, self.metric.style)})"
+        return "" if self.paper is None else f"({write_number(self.paper, self.style)})"
 
 
 Cell = str | tuple[tuple[Entry, ...], ...]
@@ -86,7 +78,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of the report.
 
     Attributes:
@@ -151,16 +143,16 @@ def _decimals(value: float, style: Style) -> int:
 
 def mark_best(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """The cells of a row with the best of our values marked, as rounded; ties are all best."""
-    shown: dict[Metric, list[float]] = {}
+    shown: dict[str, list[float]] = {}
     for entry in (entry for cell in cells for entry in flat(cell)):
-        if entry.ours is not None and entry.metric.better:
-            shown.setdefault(entry.metric, []).append(float(entry.text))
+        if entry.ours is not None and entry.better:
+            shown.setdefault(entry.name, []).append(float(entry.text))
 
     def marked(entry: Entry) -> Entry:
-        if entry.ours is None or not entry.metric.better:
+        if entry.ours is None or not entry.better:
             return entry
-        values = shown[entry.metric]
-        best = max(values) if entry.metric.better > 0 else min(values)
+        values = shown[entry.name]
+        best = max(values) if entry.better > 0 else min(values)
         return dataclasses.replace(entry, best=float(entry.text) == best)
 
     return tuple(_mapped(cell, marked) for cell in cells)
@@ -172,7 +164,7 @@ def _mapped(cell: Cell, change: Callable[[Entry], Entry]) -> Cell:
     return tuple(tuple(change(entry) for entry in line) for line in cell)
 
 
-def without_empty_columns(table: Table, measured: Sequence[str]) -> Table:
+def without_empty_columns(table: ReportTable, measured: Sequence[str]) -> ReportTable:
     """The table without methods that have no value in it and were not measured."""
     filled = {
         method

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, Row
-from edgeflip.bench.report.tables import NOTHING, Style, Table, TableRow, write_number
+from edgeflip.bench.report.tables import NOTHING, ReportTable, TableRow, write_number
+from edgeflip.metrics import METRICS, Metric, Style
 
 OURS = "edgeflip"
 """The column that is compared with the others, unless another is named."""
@@ -25,24 +25,32 @@ _SAME_TIME = 0.1
 
 @dataclass(frozen=True)
 class Contest:
-    """One measure of a comparison.
+    """A metric as one measure of a comparison."""
 
-    Attributes:
-        name: What it is called.
-        style: How its numbers are written.
-        better: 1 if higher is better, -1 if lower is.
-        value: The measure of a row, None where it has none.
-        paired: Whether only graphs count that have a value from both; otherwise all that both were
-            asked about, which in a finished run is all.
-        ratio: Whether the difference is a factor.
-    """
+    metric: Metric
 
-    name: str
-    style: Style
-    better: int
-    value: Callable[[Row], float | None]
-    paired: bool = True
-    ratio: bool = False
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.metric.title
+
+    @property
+    def style(self) -> Style:
+        """How its numbers are written: two decimals decide, also where a table shows three."""
+        return "share" if self.metric.style == "share3" else self.metric.style
+
+    @property
+    def ratio(self) -> bool:
+        """Whether the difference is a factor."""
+        return self.metric.style == "seconds"
+
+    def value(self, row: Row) -> float | None:
+        """The measure of a row, None where it has none."""
+        if self.ratio and row.get("status") == "error":
+            # An error is quick, but no merit.
+            return None
+        value: float | None = row.get(self.metric.name)
+        return value
 
     def values(self, mine: dict[Key, Row], other: dict[Key, Row]) -> tuple[float, float] | None:
         """The means of both, None where one has none."""
@@ -50,7 +58,10 @@ class Contest:
             {key: value for key, row in rows.items() if (value := self.value(row)) is not None}
             for rows in (mine, other)
         ]
-        both = (sides[0].keys() & sides[1].keys()) if self.paired else (mine.keys() & other.keys())
+        # Where only answers count, only graphs that both answered; otherwise all that both were asked.
+        both = mine.keys() & other.keys()
+        if self.metric.only_found:
+            both = sides[0].keys() & sides[1].keys()
         sides = [{key: side[key] for key in sorted(side.keys() & both)} for side in sides]
         if not all(sides):
             return None
@@ -61,7 +72,7 @@ class Contest:
         if self.ratio:
             gap = 0.0 if abs(mine - other) <= _SAME_TIME * max(mine, other) else other - mine
         else:
-            gap = self.better * self._gap(mine, other)
+            gap = self.metric.better * self._gap(mine, other)
         return "tied" if gap == 0 else "won" if gap > 0 else "lost"
 
     def by(self, mine: float, other: float) -> str:
@@ -77,55 +88,12 @@ class Contest:
         return shown[0] - shown[1]
 
 
-def _of_found(name: str) -> Callable[[Row], float | None]:
-    return lambda row: row.get(name) if row.get("found") else None
+def contests() -> list[Contest]:
+    """What methods are compared by, in the order of the table of metrics."""
+    return [Contest(metric) for metric in METRICS.values() if "versus" in metric.also]
 
 
-def _found(row: Row) -> float:
-    return float(bool(row.get("found")))
-
-
-def _seconds(row: Row) -> float | None:
-    """An error is quick, but no merit."""
-    return row.get("cpu_seconds") if row.get("status") != "error" else None
-
-
-def _kept(row: Row) -> float | None:
-    noise = row.get("noise") if row.get("found") else None
-    return float(bool(noise["same_change"])) if noise else None
-
-
-def _overlap(row: Row) -> float | None:
-    noise = row.get("noise") if row.get("found") else None
-    return noise.get("jaccard") if noise else None
-
-
-def plausibility(row: Row) -> float | None:
-    """Mean likelihood of the edits: of added edges that they are there, of removed ones that not."""
-    added, removed = len(row.get("added") or ()), len(row.get("removed") or ())
-    parts = [
-        (added, row.get("added_likelihood")),
-        (removed, None if (p := row.get("removed_likelihood")) is None else 1 - p),
-    ]
-    known = [(count, float(value)) for count, value in parts if count and value is not None]
-    total = sum(count for count, _ in known)
-    return sum(count * value for count, value in known) / total if total else None
-
-
-CONTESTS = (
-    Contest("validity", "share", 1, _found, paired=False),
-    Contest("size", "number", -1, _of_found("size")),
-    Contest("fidelity", "share", 1, _of_found("fidelity")),
-    Contest("motif proximity", "share", 1, _of_found("motif_proximity")),
-    Contest("minimality", "share", 1, _of_found("minimality")),
-    Contest("VaN", "share", 1, _kept),
-    Contest("ECaN", "share", 1, _overlap),
-    Contest("plausibility", "share", 1, plausibility),
-    Contest("CPU seconds", "seconds", -1, _seconds, paired=False, ratio=True),
-)
-
-
-def versus_table(results: Results, ours: str = OURS) -> Table | None:
+def versus_table(results: Results, ours: str = OURS) -> ReportTable | None:
     """Our method against each other one, per dataset and measure; None without such a method."""
     if ours not in results.methods:
         return None
@@ -134,7 +102,7 @@ def versus_table(results: Results, ours: str = OURS) -> Table | None:
     for dataset in results.datasets:
         mine = rows_of(results, dataset, ours)
         verdicts: dict[str, list[Verdict]] = {method: [] for method in others}
-        for contest in CONTESTS:
+        for contest in contests():
             cells = []
             for method in others:
                 pair = contest.values(mine, rows_of(results, dataset, method))
@@ -160,7 +128,7 @@ def versus_table(results: Results, ours: str = OURS) -> Table | None:
             rows.append(TableRow(head, counted, dataset))
     if not rows:
         return None
-    return Table(
+    return ReportTable(
         key="versus",
         title=f"{paper.label(ours)} against each method",
         note="In parentheses ours : theirs. Validity and CPU seconds are over all graphs; the rest are means "

@@ -1,0 +1,111 @@
+"""What metrics are measured on: one explained graph, the edited graphs of a method, and its learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.core import Edge
+from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
+from edgeflip.metrics.noise import Change, overlaps_after_noise
+from edgeflip.oracle import Oracle
+from edgeflip.search import Counterfactual, CounterfactualSet
+
+MotifNodes: TypeAlias = Callable[[Data], frozenset[int]]
+"""The nodes of the motif that made a graph's class."""
+
+LinkProbabilities: TypeAlias = Callable[[Data, Collection[Edge]], Tensor]
+"""Probability of every edge of a graph [n, n]; some edges are rated as if they were missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One explained graph, with everything there is to rate the answer by.
+
+    Attributes:
+        answer: The answer, or None if the method failed.
+        oracle: The explained model.
+        motif_nodes: Finds the motif; None on datasets without motifs.
+        after_noise: The answer for the same graph under noise.
+        links: Rates edges.
+        wall_seconds: Time of the question; by default what the answer's trace says.
+        processor_seconds: CPU time of the question.
+
+    Example:
+        >>> from edgeflip.metrics import METRICS
+        >>> METRICS["validity"].of(Case())
+        0.0
+        >>> METRICS["size"].of(Case()) is None
+        True
+    """
+
+    answer: CounterfactualSet | None = None
+    oracle: Oracle | None = None
+    motif_nodes: MotifNodes | None = None
+    after_noise: CounterfactualSet | None = None
+    links: LinkProbabilities | None = None
+    wall_seconds: float | None = None
+    processor_seconds: float | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a counterfactual."""
+        return self.answer is not None and self.answer.found
+
+    @property
+    def best(self) -> Counterfactual:
+        """The best counterfactual; only asked for where one was found."""
+        assert self.answer is not None
+        assert self.answer.best is not None
+        return self.answer.best
+
+    @cached_property
+    def overlaps(self) -> dict[Change, float | None]:
+        """What noise left of each change of class; only asked for where there are both answers."""
+        assert self.answer is not None
+        assert self.after_noise is not None
+        return overlaps_after_noise(self.answer, self.after_noise)
+
+    @cached_property
+    def likelihoods(self) -> tuple[float | None, float | None]:
+        """Mean probability of the added and of the removed edges of the best counterfactual."""
+        assert self.answer is not None
+        assert self.links is not None
+        edits = self.best.edits
+        return edge_likelihood(self.links(self.answer.graph, edits.removed), edits)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSet:
+    """Graphs that are held against the training graphs.
+
+    Attributes:
+        graphs: The edited graphs of a method, or the same graphs unedited.
+        training: The training graphs' descriptors.
+        molecules: Whether the graphs are molecules; None if not, so that metrics can need it.
+    """
+
+    graphs: Sequence[Data]
+    training: Descriptors
+    molecules: bool | None = None
+
+    @cached_property
+    def distances(self) -> dict[str, float]:
+        """Maximum mean discrepancies to the training graphs, by name."""
+        return mmd(describe(self.graphs), self.training)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What fitting a method took.
+
+    Attributes:
+        seconds: Wall seconds; None for a method that learns nothing.
+    """
+
+    seconds: float | None

@@ -1,0 +1,99 @@
+"""Every script of benchmarks/ runs, with settings so small that its figures say nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from edgeflip import load_dataset
+from edgeflip.bench import run_bench
+from edgeflip.bench.spec import BenchSpec, MethodSpec
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+SMALL = "--profile smoke --datasets ba_2motifs --graphs 2"
+
+# Arguments of every script, and a word that it prints.
+ARGUMENTS = {
+    "ba_quality": (f"{SMALL} --json", "link predictor +OH"),
+    "certificates": (f"{SMALL} --models {{tmp}} --json", "forgeries_passed"),
+    "encode": ("graph_twitter", "load from the cache"),
+    "engine": ("--rounds 1 --json", "share_of_bare_model"),
+    "figures": ("--quick --graphs 2 --out {tmp} --json", "link_predictor_auc"),
+    "gist_features": (f"{SMALL} --models {{tmp}}", "| ba_2motifs | 2 |"),
+    "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
+    "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),
+    "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),
+    "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
+    "same_answers": ("{run} --profile smoke --models {tmp}", "| ba_2motifs | 2 |"),
+    "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
+    "subgraphx": ("--profile smoke --graphs 1 --rollouts 1 --json", "explain_speedup"),
+}
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by its name.
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """The scripts set the number of threads, which is theirs to do."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def a_run(tmp_path: Path) -> Callable[[], Path]:
+    def make() -> Path:
+        spec = BenchSpec(
+            title="tiny",
+            profile="smoke",
+            datasets=("ba_2motifs",),
+            graphs=2,
+            methods=(MethodSpec("random", label="edgeflip"),),
+        )
+        run_bench(spec, tmp_path / "run")
+        return tmp_path / "run"
+
+    return make
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+@pytest.mark.usefixtures("threads")
+def test_a_script_runs_and_prints_what_it_measured(
+    name: str,
+    tmp_path: Path,
+    a_run: Callable[[], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text, word = ARGUMENTS[name]
+    module = load(name, monkeypatch)
+    if name == "encode":
+        # Encoding takes a language model, which has tests of its own.
+        motifs = load_dataset("ba_2motifs")
+        monkeypatch.setattr(module, "load_sentences", lambda *names, **settings: motifs)
+    run = a_run() if "{run}" in text else ""
+    module.main(shlex.split(text.format(tmp=tmp_path / "made", run=run)))
+    assert word in capsys.readouterr().out
+
+
+def test_every_script_has_a_line_in_the_index_and_a_test() -> None:
+    scripts = sorted(path.stem for path in FOLDER.glob("*.py"))
+    assert scripts == sorted(ARGUMENTS)
+    index = (FOLDER / "README.md").read_text("utf-8")
+    assert [name for name in scripts if f"[{name}.py]({name}.py)" not in index] == []
