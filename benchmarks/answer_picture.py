@@ -26,13 +26,13 @@ Point = tuple[float, float]
 Edge = tuple[int, int]
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Train, explain and draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--profile", default="cpu", help="preset of the oracle")
     parser.add_argument("--index", type=int, default=0, help="which test graph")
     parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     bundle = load_dataset("ba_2motifs")
     oracle = train_oracle(bundle, profile=options.profile)
     answer = EdgeFlip().fit([], oracle).explain(bundle.test[options.index])

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip import DRCFGNN, CounterfactualSet, ModelOracle, load_dataset, verify_certificate
+from edgeflip import CounterfactualSet, EdgeFlip, ModelOracle, load_dataset, verify_certificate
 from edgeflip.errors import CertificateError
 from edgeflip.training.fits import fit_once
 from edgeflip.training.oracles import oracle_for
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in options.datasets:
         bundle = load_dataset(name)
         oracle = oracle_for(bundle, options.models / f"oracle-{name}", profile=options.profile)
-        explainer = DRCFGNN.for_dataset(
+        explainer = EdgeFlip.for_dataset(
             name, profile=options.profile, overrides={"certify": 50_000}
         )
         fitted = fit_once(explainer, bundle, oracle, options.models).explainer

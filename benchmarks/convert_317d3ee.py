@@ -9,7 +9,9 @@ which dataset is read from the files themselves. The package itself refuses such
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,12 @@ from edgeflip.support import write_artifact
 LINK_METHODS = ("dr-cfgnn", "edgeflip")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Convert every folder, and say what became of it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     artifacts = [_read(path.parent) for path in sorted(options.old.glob("*/config.json"))]
     datasets = {}
     for kind, config, tensors in artifacts:
@@ -79,8 +81,6 @@ def _converted(
 
 def _fingerprint(tensors: dict[str, Tensor]) -> str:
     """As `ModelOracle.fingerprint` of a `GCNClassifier` with these weights."""
-    import hashlib
-
     digest = hashlib.sha256(b"GCNClassifier")
     for key, value in sorted(tensors.items()):
         digest.update(key.encode())

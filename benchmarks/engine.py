@@ -28,19 +28,18 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from edgeflip import (
-    FREE,
     Budget,
     Constraints,
     GCNClassifier,
     MeteredOracle,
     ModelOracle,
+    PairEdits,
     PairSpace,
     load_dataset,
     train_oracle,
 )
-from edgeflip.core.candidates import ProposalBlock, adjacency, assemble, base_adjacency
-from edgeflip.core.combinatorics import Level, RandomOrder
-from edgeflip.core.edits import EditSet
+from edgeflip.core import EditSet, PairLevel, RandomOrder, assemble, base_adjacency
+from edgeflip.core.assembly import adjacency
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
 from edgeflip.testing import example_graphs
 
@@ -48,11 +47,10 @@ BLOCK = 4096
 
 
 def level_blocks(space: PairSpace, seed: int = 0) -> list[Tensor]:
-    """All edit sets of two edges, in random order, as proposal blocks."""
-    level = Level.of(2, space.edge_ids, space.non_edge_ids(), max_removed=2, max_added=2)
-    count = sum(level.counts)
-    order = RandomOrder(count, random.Random(seed))
-    return [level.toggles(ranks) for ranks in order.blocks(first=BLOCK, largest=BLOCK)]
+    """All edit sets of two edges, in random order, block by block."""
+    level = PairLevel.of(2, space.edge_ids, space.non_edge_ids(), max_removed=2, max_added=2)
+    order = RandomOrder(level.count, random.Random(seed))
+    return [level.rows(ranks) for ranks in order.blocks(first=BLOCK, largest=BLOCK)]
 
 
 def edited_data(space: PairSpace, entry: EditSet) -> Data:
@@ -96,13 +94,13 @@ def whole_explain(oracle: ModelOracle, space: PairSpace) -> int:
 
 
 def whole_path(oracle: ModelOracle, space: PairSpace) -> int:
-    """Proposal block, constraints, de-duplication, oracle."""
-    allowed = FREE.on(space)
+    """Block of candidates, constraints, de-duplication, oracle."""
+    moves = PairEdits(space)
     meter = MeteredOracle(oracle, Budget(oracle_calls=None))
-    for toggles in level_blocks(space):
-        toggles = ProposalBlock(toggles).normalised().toggles
-        kept = allowed.check(toggles)
-        meter.answer(space, toggles if bool(kept.all()) else toggles[kept])
+    for block in level_blocks(space):
+        rows = moves.normalise(block)
+        kept = moves.check(rows)
+        meter.answer(moves, rows if bool(kept.all()) else rows[kept])
     return meter.calls
 
 
@@ -112,7 +110,7 @@ def bare_model(oracle: ModelOracle, space: PairSpace) -> Callable[[], int]:
         part for block in level_blocks(space) for part in block.split(oracle.batch_size or 1024)
     ]
     model: Any = oracle.model
-    if oracle.uses_dense_path(space):
+    if oracle.uses_dense_path(space.graph):
         projected, base = model.project(space.graph.x), base_adjacency(space)
         ready = [adjacency(space, part, base) for part in parts]
 
@@ -141,8 +139,7 @@ def rate(run: Callable[[], int]) -> float:
 
 def measure(oracle: ModelOracle, space: PairSpace, rounds: int) -> dict[str, float]:
     """Median rates of all three ways, timed in turn."""
-    block = ProposalBlock(level_blocks(space)[0])
-    many = [block.edit_set(row, space) for row in range(1024)]
+    many = PairEdits(space).edits(level_blocks(space)[0][:1024])
     edits = many[:300]
     with oracle.frozen(), torch.no_grad():
         ways: dict[str, Callable[[], int]] = {
@@ -163,7 +160,7 @@ def measure(oracle: ModelOracle, space: PairSpace, rounds: int) -> dict[str, flo
 
 def ask(oracle: ModelOracle, space: PairSpace, toggles: Tensor) -> int:
     """One block through the oracle."""
-    return len(oracle.predict_edits(space, toggles))
+    return len(oracle.predict_edits(PairEdits(space), toggles))
 
 
 def compare_paths(rounds: int) -> list[dict[str, float]]:
@@ -207,7 +204,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     whole = figures["whole_path_per_s"]
     figures["times_one_at_a_time"] = whole / figures["one_at_a_time_per_s"]
     figures["share_of_bare_model"] = whole / figures["bare_model_per_s"]
-    figures["path"] = "dense" if oracle.uses_dense_path(space) else "sparse"
+    figures["path"] = "dense" if oracle.uses_dense_path(space.graph) else "sparse"
     table = Table("way", "candidates per CPU s", title="BA-2Motifs oracle, one thread, two edits")
     table.add_row("one at a time (a PyG graph each)", f"{figures['one_at_a_time_per_s']:,.0f}")
     table.add_row("collated by PyG, 256 a batch", f"{figures['collated_per_s']:,.0f}")

@@ -33,7 +33,15 @@ from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data
 
-from edgeflip import Constraints, CounterfactualSet, ModelOracle, load_dataset, train_oracle
+from edgeflip import (
+    Constraints,
+    CounterfactualExplainer,
+    CounterfactualSet,
+    EdgeFlip,
+    ModelOracle,
+    load_dataset,
+    train_oracle,
+)
 from edgeflip.core.graphs import edge_pairs
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
@@ -240,7 +248,7 @@ def score_figure() -> tuple[str, dict[str, Any]]:
 
 def fitted(bundle: DatasetBundle, oracle: ModelOracle, *, quick: bool) -> DRCFGNN:
     """The +OH explainer of the cpu profile."""
-    config = DRCFGNN.for_dataset(bundle.name, profile="cpu", overrides={"search": "paper"}).config
+    config = DRCFGNN.for_dataset(bundle.name, profile="cpu", overrides={"denoise": False}).config
     if quick:
         config = dataclasses.replace(
             config, training=dataclasses.replace(config.training, epochs=15)
@@ -259,8 +267,14 @@ def answers(
     explainer: DRCFGNN, graphs: Sequence[Data], target: int, *, minimal: bool
 ) -> list[CounterfactualSet]:
     """Counterfactuals by additions alone, as many as there are up to 200."""
-    chosen = DRCFGNN(dataclasses.replace(explainer.config, minimal=minimal))
-    vars(chosen).update({key: value for key, value in vars(explainer).items() if key.endswith("_")})
+    chosen: CounterfactualExplainer[Any] = explainer
+    if minimal:
+        ours = dataclasses.replace(
+            EdgeFlip.for_dataset("ba_2motifs").config,
+            predictor=explainer.config.predictor,
+            training=explainer.config.training,
+        )
+        chosen = EdgeFlip(ours, links=explainer.links_).fit([], explainer.oracle_)
     only = Constraints(allow_removals=False)
     return [chosen.explain(graph, target=target, constraints=only, keep=200) for graph in graphs]
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import torch
 
-from edgeflip import DRCFGNN, load_dataset, train_oracle
+from edgeflip import EdgeFlip, load_dataset, train_oracle
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with measured("train the oracle"):
         oracle = train_oracle(bundle, profile=options.profile)
     with measured(f"fit on {len(bundle.train) + len(bundle.val):,} graphs"):
-        explainer = DRCFGNN.for_dataset(options.dataset, profile=options.profile)
+        explainer = EdgeFlip.for_dataset(options.dataset, profile=options.profile)
         explainer.fit([*bundle.train, *bundle.val], oracle)
     with measured(f"explain {options.graphs} graphs"):
         found = [explainer.explain(graph).found for graph in bundle.test[: options.graphs]]

@@ -22,7 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from edgeflip import DRCFGNN, load_dataset
+from edgeflip import EdgeFlip, load_dataset
 from edgeflip.training.fits import fit_once
 from edgeflip.training.oracles import oracle_for
 
@@ -35,7 +35,7 @@ def profile(name: str, count: int, models: Path, preset: str) -> dict[str, Any]:
     """Mean CPU seconds per graph, per stage, and what the oracle has of them."""
     bundle = load_dataset(name)
     oracle = oracle_for(bundle, models / f"oracle-{name}", profile=preset)
-    explainer = DRCFGNN.for_dataset(name, profile=preset, overrides={"denoise": False})
+    explainer = EdgeFlip.for_dataset(name, profile=preset)
     fitted = fit_once(explainer, bundle, oracle, models).explainer
     labels = oracle.predict(bundle.test).tolist()
     graphs = [g for g, label in zip(bundle.test, labels, strict=True) if label == int(g.y)][:count]

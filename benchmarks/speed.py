@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from edgeflip import DRCFGNN, CounterfactualExplainer, load_dataset, make_explainer
+from edgeflip import CounterfactualExplainer, EdgeFlip, load_dataset, make_explainer
 from edgeflip.training.fits import fit_once
 from edgeflip.training.oracles import oracle_for
 
@@ -57,7 +57,7 @@ def _ready(
     bundle = load_dataset(name)
     oracle = oracle_for(bundle, models / f"oracle-{name}", profile=profile)
     pair: list[CounterfactualExplainer[Any]] = [
-        DRCFGNN.for_dataset(name, profile=profile, overrides={"denoise": False}),
+        EdgeFlip.for_dataset(name, profile=profile),
         make_explainer(options.other, dataset=name, profile=profile),
     ]
     fitted = [fit_once(each, bundle, oracle, models).explainer for each in pair]

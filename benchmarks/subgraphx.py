@@ -32,14 +32,13 @@ from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data
 
-from edgeflip import MeteredOracle, ModelOracle, PairSpace, load_dataset, train_oracle
+from edgeflip import EdgeFlip, MeteredOracle, ModelOracle, PairSpace, load_dataset, train_oracle
+from edgeflip.core import FactualSubgraph
 from edgeflip.datasets import DatasetBundle
-from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.factual import Occlusion, SubgraphX
 from edgeflip.factual.coalitions import Topology, as_bits, members, subgraph_of
 from edgeflip.factual.shapley import BatchedShapley, PlainShapley, draw_joiners
 from edgeflip.oracle.masking import MaskedOracle
-from edgeflip.search.result import FactualSubgraph
 
 REFEREE_SAMPLES = 1000
 REFEREE_SEED = 20_000
@@ -134,7 +133,7 @@ def explain_wholly(dataset: str, graph_count: int, profile: str) -> float:
     """Mean CPU seconds of a whole explanation by DR-CFGNN."""
     bundle = load_dataset(dataset)
     oracle = train_oracle(bundle, profile=profile)
-    explainer = DRCFGNN.for_dataset(dataset, profile=profile)
+    explainer = EdgeFlip.for_dataset(dataset, profile=profile)
     explainer.fit([*bundle.train, *bundle.val], oracle)
     explainer.explain(bundle.val[0])
     started = time.process_time()

@@ -13,25 +13,29 @@ import pytest
 import torch
 
 from edgeflip import load_dataset
-from edgeflip.bench import run_bench
-from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.support import write_artifact
+from edgeflip.training import oracle_for
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SMALL = "--profile smoke --datasets ba_2motifs --graphs 2"
 
 # Arguments of every script, and a word that it prints.
 ARGUMENTS = {
-    "ba_quality": (f"{SMALL} --json", "link predictor +OH"),
+    "answer_picture": ("--profile smoke --out {tmp}.svg", "drawn in"),
     "certificates": (f"{SMALL} --models {{tmp}} --json", "forgeries_passed"),
+    "convert_317d3ee": ("{old} {tmp}", "ba_2motifs: dr-cfgnn+OH"),
     "encode": ("graph_twitter", "load from the cache"),
     "engine": ("--rounds 1 --json", "share_of_bare_model"),
     "figures": ("--quick --graphs 2 --out {tmp} --json", "link_predictor_auc"),
     "gist_features": (f"{SMALL} --models {{tmp}}", "| ba_2motifs | 2 |"),
+    "golden": (
+        f"{{tmp}} {SMALL} --methods random edgeflip --golden {{tmp}}.json --record",
+        "| ba_2motifs | edgeflip | 2 |",
+    ),
     "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
     "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),
     "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),
     "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
-    "same_answers": ("{run} --profile smoke --models {tmp}", "| ba_2motifs | 2 |"),
     "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
     "subgraphx": ("--profile smoke --graphs 1 --rollouts 1 --json", "explain_speedup"),
 }
@@ -57,17 +61,33 @@ def threads() -> Iterator[None]:
 
 
 @pytest.fixture
-def a_run(tmp_path: Path) -> Callable[[], Path]:
+def old_models(tmp_path: Path) -> Callable[[], Path]:
+    """Folders as commit 317d3ee wrote them: an oracle and a DR-CFGNN."""
+
     def make() -> Path:
-        spec = BenchSpec(
-            title="tiny",
-            profile="smoke",
-            datasets=("ba_2motifs",),
-            graphs=2,
-            methods=(MethodSpec("random", label="edgeflip"),),
+        bundle = load_dataset("ba_2motifs")
+        oracle = oracle_for(bundle, tmp_path / "old" / "oracle", profile="smoke")
+        predictor = {"predictor.weight": torch.ones(2)}
+        numbers = {
+            "sizes": torch.tensor([10, 2, 6]),
+            "classes": torch.ones(2),
+            "report": torch.ones(4),
+            "stopped": torch.tensor(0),
+        }
+        config = {
+            "method": "dr-cfgnn",
+            "config": {"one_hot": True},
+            "oracle": oracle.fingerprint(),
+        }
+        write_artifact(
+            tmp_path / "old" / "fit",
+            kind="explainer",
+            config=config,
+            tensors={**predictor, **numbers},
         )
-        run_bench(spec, tmp_path / "run")
-        return tmp_path / "run"
+        for path in (tmp_path / "old").glob("*/config.json"):
+            path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
+        return tmp_path / "old"
 
     return make
 
@@ -77,7 +97,7 @@ def a_run(tmp_path: Path) -> Callable[[], Path]:
 def test_a_script_runs_and_prints_what_it_measured(
     name: str,
     tmp_path: Path,
-    a_run: Callable[[], Path],
+    old_models: Callable[[], Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -87,8 +107,8 @@ def test_a_script_runs_and_prints_what_it_measured(
         # Encoding takes a language model, which has tests of its own.
         motifs = load_dataset("ba_2motifs")
         monkeypatch.setattr(module, "load_sentences", lambda *names, **settings: motifs)
-    run = a_run() if "{run}" in text else ""
-    module.main(shlex.split(text.format(tmp=tmp_path / "made", run=run)))
+    old = old_models() if "{old}" in text else ""
+    module.main(shlex.split(text.format(tmp=tmp_path / "made", old=old)))
     assert word in capsys.readouterr().out
 
 
