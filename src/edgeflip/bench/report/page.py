@@ -31,7 +31,7 @@ _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Plausibility", ("plausibility",)),
     ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
-    ("Facts of the run", ("oracles", "endings", "failures", "skipped", "overhead")),
+    ("Facts of the run", ("methods", "oracles", "endings", "failures", "skipped", "overhead")),
 )
 _CSS = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0;
