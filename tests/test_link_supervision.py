@@ -11,14 +11,11 @@ from conftest import assert_sentence, graphs, make_graph, path_graph, random_gra
 from edgeflip.core import edge_pairs
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.links.predictor import PredictorConfig
 from edgeflip.links.training import (
     draw_supervision,
     known_pairs,
     pad_graphs,
 )
-
-SMALL = PredictorConfig(encoder_layers=2, encoder_width=12, decoder=(16, 8), class_width=5)
 
 
 def draw(stack, *, low=0.3, high=0.3, ratio=2.0, order_leak=False, seed=0):
