@@ -3,6 +3,7 @@
 import ast
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import edgeflip
 from edgeflip import Budget
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.explainers.edgeflip import EdgeFlip
+from edgeflip.factual import FromPyG
 from edgeflip.support import one_thread
 from edgeflip.testing import example_graphs, example_oracle
 from link_methods import OURS, PAPER, same_answers
@@ -115,6 +117,24 @@ def test_two_threads_in_the_midst_of_a_search_do_not_share_anything():
         together = list(pool.map(explain, made, graphs))
     for one, other in zip(alone, together, strict=True):
         assert same_answers(one, other)
+
+
+def test_what_pyg_draws_globally_is_drawn_by_one_thread_at_a_time(monkeypatch):
+    oracle, graphs = example_oracle(), example_graphs(4, seed=2)
+    factual = FromPyG(max_nodes=4)
+
+    def drawn(self, model, label):
+        time.sleep(0.02)  # long enough for another thread to seed anew
+        return torch.rand(model.batch.edge_index.size(1)).double()
+
+    monkeypatch.setattr(FromPyG, "_edge_mask", drawn)
+
+    def explain(graph):
+        return factual.explain(oracle, graph, 0, seed=5)
+
+    alone = [explain(graph) for graph in graphs]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(explain, graphs)) == alone
 
 
 def global_states():
