@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge
-from edgeflip.errors import NotFittedError
+from edgeflip.errors import ConfigError, NotFittedError
 from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.running import PairSearch
 from edgeflip.links import (
@@ -93,10 +93,14 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
         """The settings of the link predictor and its training, and the size that is left to data."""
         known = {"required_edges": self.required_edges, "forbidden_pairs": self.forbidden_pairs}
         words = {key: repr(value) for key, value in known.items()}
-        return {**asdict(self.link_settings), "max_nodes": self._max_nodes, **words}
+        given = None if self.links is None else self.links.fingerprint()
+        size = {"max_nodes": self._max_nodes, "links": given}
+        return {**asdict(self.link_settings), **size, **words}
 
     def _fit(self, graphs: Sequence[Data], oracle: Oracle) -> None:
         links = self.links
+        if links is not None:
+            _check_given(links, graphs, oracle)
         if links is None and len(graphs):
             links = fit_links(
                 graphs,
@@ -139,6 +143,11 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
             self.links_ = LinkModel.from_state(self.link_settings, tensors)
             self.max_nodes_ = int(tensors["max_nodes"])
 
+    def _check_call(self, graph: Data, seed: int) -> None:
+        super()._check_call(graph, seed)
+        if hasattr(self, "links_") and isinstance(graph, Data) and graph.num_nodes:
+            self.links_.check_graph(graph)
+
     def _tell_likelihoods(self, search: PairSearch) -> None:
         """Let rankings see how likely moves are: p of an addition, 1 − p of a removal."""
         space, pairs = search.space, search.space.pairs
@@ -149,3 +158,14 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
                 pairs, pairs.edge_ids, check=search.check
             )
         search.likelihoods = chance[space.allowed]
+
+
+def _check_given(links: LinkModel, graphs: Sequence[Data], oracle: Oracle) -> None:
+    """Refuse a link model that was fitted for other classes or other graphs."""
+    if len(links.known) != oracle.num_classes:
+        raise ConfigError(
+            f"expected a link model for the {oracle.num_classes} classes of the oracle, got one for "
+            f"{len(links.known)}; fit it with this oracle."
+        )
+    for graph in graphs[:1]:
+        links.check_graph(graph)

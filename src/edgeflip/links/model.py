@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ from edgeflip.support import (
 # Cells of adjacency matrices made at once.
 _STACK_CELLS = 20_000_000
 
-_KIND = "links"
+_KIND = "link model"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,19 @@ class LinkModel:
         known: list[int | None] = [c for c in classes if float(self.known[c]) > 0]
         return known or [None]
 
+    def check_graph(self, graph: Data) -> None:
+        """Refuse a graph whose features are not those of the graphs learned from.
+
+        Raises:
+            GraphError: Saying how many there are.
+        """
+        width = node_features(graph).size(1)
+        if width != self.num_features:
+            raise GraphError(
+                f"expected {self.num_features} features per node, as in the graphs that the link model "
+                f"learned from, got {width}; prepare the graph as those were."
+            )
+
     @torch.no_grad()
     def edge_probabilities(self, graph: Data, edges: Iterable[Edge] = ()) -> Tensor:
         """How likely every pair is an edge, without a class [n, n].
@@ -109,6 +123,7 @@ class LinkModel:
             edges: Edges of the graph that are rated as if they were missing, each by itself.
         """
         pairs = PairSpace.of(graph)
+        self.check_graph(graph)
         base = plain_adjacency(pairs)[None]
         result = self.predictor.probabilities(node_features(graph), base)[0]
         ids = pairs.ids_of(edges)
@@ -157,6 +172,14 @@ class LinkModel:
             rated = self.predictor.probabilities(x, stack, before_each=check)
             likelihoods.append(rated[row, u, v])
         return torch.cat(likelihoods)
+
+    def fingerprint(self) -> str:
+        """A short hash of what was learned."""
+        digest = hashlib.sha256()
+        for key, value in sorted(self.state().items()):
+            digest.update(key.encode())
+            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors."""

@@ -155,7 +155,8 @@ class Search(Generic[SpaceT, GoalT]):
     def probe(self, rows: Tensor, *, partly: bool = False) -> Tensor:
         """The oracle's outputs of candidates that are not meant as answers [candidates, columns].
 
-        They are counted and remembered, but neither checked against constraints nor kept.
+        They are counted, for the stage at hand, and remembered, but neither checked against constraints
+        nor kept.
 
         Args:
             rows: Rows of move ids [candidates, width].
@@ -165,8 +166,7 @@ class Search(Generic[SpaceT, GoalT]):
             SearchEnded: When the budget does not reach, unless `partly`.
         """
         self._refuse_if_ended()
-        with self.clock.stage("oracle"):
-            outputs = self.oracle.answer(self.space, self.space.normalise(rows))
+        outputs = self.oracle.answer(self.space, self.space.normalise(rows))
         if not partly and bool(outputs.isnan().any()):
             raise self._end(self.oracle.out_of() or "out_of_calls")
         return outputs

@@ -163,7 +163,9 @@ def _ask_up_to_first_flip(search: PairSearch, rows: Tensor) -> Outcome:
     """
     allowed = search.space.check(rows)
     flips = torch.zeros(len(rows), dtype=torch.bool)
-    flips[allowed] = search.goal.reached(search.probe(rows[allowed], partly=True))
+    with search.stage("oracle"):
+        outputs = search.probe(rows[allowed], partly=True)
+    flips[allowed] = search.goal.reached(outputs)
     ends = [*(flips.nonzero().flatten() + 1).tolist(), len(rows)]
     start = 0
     for end in dict.fromkeys(ends):

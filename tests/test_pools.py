@@ -1,4 +1,4 @@
-"""Edge sampling: sizes as the paper's p(x) has them, and every choice at most once."""
+"""Which edits are worth trying: sizes as p(x) has them, every choice once, likely additions."""
 
 import itertools
 import math
@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from conftest import assert_sentence
-from edgeflip.core.combinatorics import COUNT_LIMIT
+from edgeflip import Constraints
+from edgeflip.core import COUNT_LIMIT, PAD, PairEdits
 from edgeflip.errors import ConfigError
-from edgeflip.pools.sampling import (
-    Pools,
-    SizeConfig,
-    draw_blocks,
-    removal_sets,
-    shapes_of,
-)
+from edgeflip.pools import PaperSpace, SizeConfig, likely_additions, removal_sets
+from edgeflip.pools import reconstruct as reconstruct_module
+from edgeflip.pools.sampling import Pools, draw_blocks, shapes_of
+from link_methods import PAPER, RING, Told, make_links, ring_and_tail
 
 REMOVE = SizeConfig(alpha=0.5, beta=1.0, max=2)
 ADD = SizeConfig(alpha=0.01, beta=3.0, max=5)
@@ -264,3 +262,150 @@ def test_sizes_without_a_distribution_are_refused(wrong):
     with pytest.raises(ConfigError) as error:
         SizeConfig(**wrong)
     assert_sentence(error, "alpha", "max")
+
+
+# The paper's space.
+
+
+def make_space(constraints=None, *, additions=None, targets=1, sizes=(2, 2), seed=0):
+    """Removal sets of the ring and as many additions for each, or those given."""
+    space = PairEdits.of(ring_and_tail(), constraints or Constraints())
+    asked = []
+
+    def likely(removed):
+        asked.append(removed)
+        chosen = space.limits.additions[:4] if additions is None else additions
+        return [chosen.roll(shift).repeat(len(removed), 1) for shift in range(targets)]
+
+    rng = random.Random(seed)
+    sets = removal_sets(space.pairs.ids_of(sorted(RING)), sizes[0], 100, rng)
+    remove, add = SizeConfig(max=sizes[0]), SizeConfig(max=sizes[1])
+    made = PaperSpace(sets, likely, remove=remove, add=add, limits=space.limits, rng=rng)
+    return made, space, asked
+
+
+def all_of(drawing):
+    return [choice for rows in drawing.blocks() for choice in as_sets(rows)]
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_size_by_size_is_everything_in_another_order(targets):
+    drawn = all_of(make_space(targets=targets)[0].everything())
+    by_size = [all_of(part) for part in make_space(targets=targets)[0].by_size(4)]
+    sizes = [len(choice) for part in by_size for choice in part]
+    assert sizes == sorted(sizes)
+    assert [len(choice) for choice in drawn] != sizes
+    assert len(drawn) == sum(map(len, by_size)) == targets * ((1 + 4 + 6) * (1 + 4 + 6) - 1)
+    assert set(drawn) == set().union(*by_size)
+
+
+def test_every_target_has_its_share_of_a_block():
+    made, space, _ = make_space(targets=2)
+    pairs = space.limits.additions
+
+    def own(removed):
+        return [part.repeat(len(removed), 1) for part in (pairs[:5], pairs[5:10])]
+
+    made._additions = own
+    block = next(made.everything().blocks())
+    shares = [int(torch.isin(block, part).any(dim=1).sum()) for part in (pairs[:5], pairs[5:10])]
+    assert min(shares) > 0.4 * max(shares)
+
+
+def test_removal_sets_are_scored_once_and_only_when_they_are_reached():
+    made, _, asked = make_space()
+    drawings = made.by_size(4)
+    assert asked == []
+    for size, scored in ((1, [1]), (2, [1, 4]), (3, [1, 4, 6]), (4, [1, 4, 6])):
+        drawing = next(drawings)
+        assert drawing.least == size
+        all_of(drawing)
+        assert [len(rows) for rows in asked[: len(scored)]] == scored
+    # Of four removals there are none, so nobody is asked about them with anything in it.
+    assert all(not len(rows) for rows in asked[3:])
+
+
+def test_a_drawing_knows_whether_anything_is_left():
+    drawing = make_space()[0].everything()
+    assert drawing.any_left
+    all_of(drawing)
+    assert not drawing.any_left
+
+
+@pytest.mark.parametrize(
+    ("limits", "fits"),
+    [
+        ({"max_edits": 1}, lambda r, k: r + k <= 1),
+        ({"max_added": 1}, lambda r, k: k <= 1),
+        ({"max_edits": 3, "max_added": 1}, lambda r, k: r + k <= 3 and k <= 1),
+    ],
+)
+def test_what_the_constraints_refuse_is_not_drawn(limits, fits):
+    made, space, _ = make_space(Constraints(**limits))
+    seen = all_of(made.everything())
+    edges = set(space.pairs.edge_ids.tolist())
+    shapes = {(len(choice & edges), len(choice - edges)) for choice in seen}
+    assert shapes == {(r, k) for r in range(3) for k in range(3) if r + k and fits(r, k)}
+
+
+# Likely additions.
+
+
+def additions(told, *, threshold=0.5, limit=10, may_undo=False, targets=(None,), constraints=None):
+    space = PairEdits.of(ring_and_tail(), constraints or Constraints())
+    sets = removal_sets(space.pairs.ids_of([(0, 1), (1, 2)]), 2, 100, random.Random(0))
+    found = likely_additions(
+        make_links(PAPER.links, predictor=told),
+        space,
+        sets,
+        list(targets),
+        threshold=threshold,
+        limit=limit,
+        may_undo=may_undo,
+        check=lambda: None,
+    )
+    edges = space.pairs.edges_of(torch.arange(space.pairs.num_pairs))
+    return [[[edges[i] for i in row if i != PAD] for row in part.tolist()] for part in found]
+
+
+def test_likely_additions_come_most_likely_first_and_above_the_threshold_only():
+    told = Told({(0, 2): 0.7, (1, 3): 0.9, (0, 7): 0.5, (2, 3): 0.99}, rest=0.1)
+    ((none, one, other, both),) = additions(told)
+    assert none == one == other == both == [(1, 3), (0, 2)]
+    ((none, *_),) = additions(told, limit=1)
+    assert none == [(1, 3)]
+
+
+def test_an_edge_that_was_removed_comes_back_only_where_that_is_allowed():
+    told = Told({(0, 1): 0.8, (1, 3): 0.9, (2, 3): 0.99}, rest=0.1)
+    ((none, first, second, both),) = additions(told, may_undo=True)
+    # (2, 3) is there and stays; (0, 1) may come back only where it is gone.
+    assert none == second == [(1, 3)]
+    assert first == both == [(1, 3), (0, 1)]
+    ((*rows,),) = additions(told, may_undo=False)
+    assert rows == [[(1, 3)]] * 4
+
+
+def test_pairs_that_are_forbidden_are_no_likely_additions():
+    told = Told({(0, 2): 0.7, (1, 3): 0.9}, rest=0.1)
+    ((none, *_),) = additions(told, constraints=Constraints(forbidden_pairs={(1, 3)}))
+    assert none == [(0, 2)]
+
+
+def test_every_target_is_asked_about_with_its_class_however_little_memory(monkeypatch):
+    answers = []
+    for cells in (20_000_000, 1):
+        monkeypatch.setattr(reconstruct_module, "_STACK_CELLS", cells)
+        told = Told({(0, 2): 0.7, (1, 3): 0.9}, rest=0.1)
+        answers.append(additions(told, targets=(0, None, 2)))
+        asked = [None if c is None else int(c[0].argmax()) for _, c in told.asked]
+        assert asked == [0, None, 2]
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == 3
+
+
+def test_where_nothing_may_come_nothing_is_likely():
+    told = Told(rest=0.9)
+    ((*rows,),) = additions(told, constraints=Constraints(allow_additions=False))
+    assert rows == [[]] * 4
+    assert told.asked == []

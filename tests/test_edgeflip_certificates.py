@@ -1,0 +1,193 @@
+"""The proofs that EdgeFlip leaves behind, made and checked again by other means."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+
+import pytest
+import torch
+
+from edgeflip import (
+    Certificate,
+    Constraints,
+    CounterfactualSet,
+    EditSet,
+    verify_certificate,
+)
+from edgeflip.cli import main
+from edgeflip.core import edge_pairs
+from edgeflip.errors import ArtifactError, CertificateError, ConstraintError
+from edgeflip.explainers.edgeflip import EdgeFlip
+from edgeflip.explainers.edgeflip.config import BeamConfig
+from edgeflip.testing import example_oracle
+from link_methods import NARROW, Edges, narrow, nine_nodes
+
+
+def brute_force(oracle, graph, size, constraints=None):
+    """Whether any edit set of a size changes the class, by trying all of them one by one."""
+    label = int(oracle.predict_proba([graph])[0].argmax())
+    nodes = range(graph.num_nodes)
+    edges = edge_pairs(graph)
+    for pairs in itertools.combinations(itertools.combinations(nodes, 2), size):
+        edits = EditSet(added=set(pairs) - edges, removed=set(pairs) & edges)
+        if constraints is not None and not constraints.allows(graph, edits):
+            continue
+        if int(oracle.predict_proba([edits.apply(graph)])[0].argmax()) != label:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_certificates_agree_with_brute_force(place):
+    graph, oracle = nine_nodes()[place], example_oracle()
+    answer = EdgeFlip(dataclasses.replace(NARROW, certify=500)).fit(nine_nodes()[6:], oracle)
+    answer = answer.explain(graph)
+    proof = answer.certificate
+    assert len(proof.tried) == proof.below - 1
+    for size in range(1, min(proof.below, 3)):
+        assert not brute_force(oracle, graph, size)
+        assert proof.tried[size - 1] == math.comb(math.comb(graph.num_nodes, 2), size)
+    if answer.found:
+        assert proof.below <= min(entry.size for entry in answer.counterfactuals)
+    assert verify_certificate(answer, oracle) == sum(proof.tried) + answer.found
+
+
+def test_a_certificate_is_complete_where_its_budget_reaches():
+    graph = nine_nodes()[0]
+    oracle = Edges(graph, 3)
+    pairs = math.comb(graph.num_nodes, 2)
+    for budget, below in ((0, None), (pairs - 1, None), (pairs, 2), (10**6, 3)):
+        proof = narrow(oracle, certify=budget).explain(graph).certificate
+        assert (None if proof is None else proof.below) == below
+    assert str(proof).startswith("no counterfactual with fewer than 3 edits exists: all ")
+    assert str(Certificate(1)) == "there is a counterfactual of one edit, and nothing is smaller"
+
+
+def test_trying_everything_finds_what_the_rings_missed():
+    graph = nine_nodes()[0]
+    only = frozenset({(0, 1), (2, 3)})
+
+    class Hidden(Edges):
+        """Two certain edits together, each of which alone says nothing."""
+
+        def _answer(self, edges):
+            hit = (edges ^ self.before) == only
+            return torch.tensor([0.1, 0.9] if hit else [0.9, 0.1])
+
+    settings = {"beam": BeamConfig(width=1, promising=2)}
+    missed = narrow(Hidden(graph, 1), certify=0, **settings).explain(graph)
+    found = narrow(Hidden(graph, 1), certify=10**5, **settings).explain(graph)
+    assert not missed.found
+    assert set(found.best.edits.edges) == only
+    assert found.certificate.below == 2
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        Constraints(max_added=0),
+        Constraints(frozen_nodes={0, 1}, forbidden_pairs={(2, 3), (4, 5)}),
+        Constraints(keep_connected=True, max_edits=4),
+        Constraints(room={0: 0, 1: 0, 2: 1}),
+        Constraints(rules=(lambda graph, edits: len(edits.removed) != 1,)),
+    ],
+)
+def test_certificates_count_what_the_constraints_allow(constraints):
+    graph = nine_nodes()[0]
+    oracle = Edges(graph, 3)
+    answer = narrow(oracle, certify=10**6).explain(graph, constraints=constraints)
+    assert answer.certificate.below == 3
+    assert verify_certificate(answer, oracle, constraints=constraints) > 0
+
+
+def test_certificates_survive_json_and_tampering_is_noticed(tmp_path):
+    graph, oracle = nine_nodes()[0], example_oracle()
+    answer = narrow(oracle, certify=500).explain(graph)
+    path = answer.save_json(tmp_path / "answer.json")
+    again = CounterfactualSet.load_json(path)
+    assert again.certificate == answer.certificate
+    assert verify_certificate(again, oracle) == sum(answer.certificate.tried) + 1
+    payload = json.loads(path.read_text())
+    payload["certificate"]["below"] += 1
+    path.write_text(json.dumps(payload))
+    with pytest.raises(ArtifactError, match="changed"):
+        CounterfactualSet.load_json(path)
+
+
+@pytest.mark.parametrize(
+    ("claim", "fault"),
+    [
+        (Certificate(3, (5,)), "for every cost below 3"),
+        (Certificate(2, (7,)), "expected 7 sets of cost 1 as certified"),
+        (Certificate(4, (45, 990, 14190)), "got one with 3 in the same answer"),
+        (Certificate(1), "expected a counterfactual of one edit"),
+        (None, "got one without"),
+    ],
+)
+def test_a_claim_that_is_not_so_is_refused_whatever_its_checksum(claim, fault):
+    graph = nine_nodes()[0]
+    oracle = Edges(graph, 3)
+    answer = narrow(oracle, certify=10**6).explain(graph)
+    with pytest.raises(CertificateError, match=fault):
+        verify_certificate(dataclasses.replace(answer, certificate=claim), oracle)
+
+
+def test_a_single_edit_that_was_not_kept_is_looked_for():
+    graph, oracle = nine_nodes()[0], Edges(nine_nodes()[0], 1)
+    answer = narrow(oracle, certify=500).explain(graph)
+    assert answer.certificate == Certificate(1)
+    larger = dataclasses.replace(answer.best, edits=EditSet(removed=edge_pairs(graph)))
+    assert larger.size > 1
+    shown = dataclasses.replace(answer, counterfactuals=(larger,))
+    assert verify_certificate(shown, oracle) > 1
+    nothing = dataclasses.replace(answer, counterfactuals=())
+    assert verify_certificate(nothing, oracle) >= 1
+
+
+def test_a_smaller_counterfactual_is_named():
+    graph = nine_nodes()[0]
+    answer = narrow(Edges(graph, 3), certify=10**6).explain(graph)
+    with pytest.raises(CertificateError, match="expected no counterfactual of cost 2"):
+        verify_certificate(answer, Edges(graph, 2))
+
+
+def test_other_oracles_and_constraints_are_refused():
+    graph, oracle = nine_nodes()[0], example_oracle()
+    answer = narrow(oracle, certify=500).explain(graph)
+    other = example_oracle()
+    with torch.no_grad():
+        other.model.classify.bias.add_(0.01)
+    with pytest.raises(CertificateError, match="weights differ"):
+        verify_certificate(answer, other)
+    with pytest.raises(CertificateError, match="constraints"):
+        verify_certificate(answer, oracle, constraints=Constraints(max_edits=1))
+
+
+def test_constraints_come_back_from_an_answer():
+    limits = Constraints(
+        max_edits=3, frozen_nodes={1}, frozen_edges={(0, 2)}, room={4: 1}, keep_connected=True
+    )
+    assert Constraints.from_dict(limits.to_dict()) == limits
+    ruled = Constraints(rules=(lambda graph, edits: True,))
+    with pytest.raises(ConstraintError, match="rules in Python"):
+        Constraints.from_dict(ruled.to_dict())
+    with pytest.raises(ConstraintError, match="written by to_dict"):
+        Constraints.from_dict({"surprise": 1})
+
+
+def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
+    folder = tmp_path / "oracle"
+    small = ["--profile", "smoke", "--oracle", str(folder), "--out", str(tmp_path / "answers")]
+    explain = ["explain", "ba_2motifs", "--index", "0", "--method", "edgeflip", *small]
+    with pytest.raises(SystemExit) as end:
+        main([*explain, "--max-edits", "4", "--set", "certify=400"])
+    assert end.value.code in (0, 1)
+    capsys.readouterr()
+    (path,) = (tmp_path / "answers").glob("*.json")
+    with pytest.raises(SystemExit) as end:
+        main(["verify", str(path), "--oracle", str(folder)])
+    assert end.value.code == 0, capsys.readouterr().err
+    assert capsys.readouterr().out.startswith("Verified with ")
