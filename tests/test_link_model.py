@@ -178,7 +178,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path, one_hot):
 def test_what_is_no_saved_link_model_is_refused(tmp_path):
     EdgeFlip(OURS).fit(train_graphs(), MotifEdges()).save(tmp_path / "explainer")
     for folder in ("explainer", "nowhere"):
-        with pytest.raises(EdgeflipError, match="^expected a .*saved link model") as error:
+        with pytest.raises(EdgeflipError, match=r"^expected a .*saved link model") as error:
             LinkModel.load(tmp_path / folder)
         assert "\n" not in str(error.value)
     learned().save(tmp_path / "links")
