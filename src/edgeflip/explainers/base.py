@@ -451,6 +451,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     def _prepare(self, problems: Sequence[Problem[Any, Any]], check: Check) -> Sequence[Any]:
         """Learn for many inputs at once what `_search` then finds in `search.prepared`.
 
+        An exception that stands for one of the inputs is raised in place of its search.
+
         Args:
             problems: The inputs.
             check: Raises `SearchEnded` when the time is up; to be called now and then.
@@ -571,8 +573,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             if allowed is not None and time.perf_counter() - started >= allowed:
                 raise SearchEnded("timeout")
 
-        prepared = self._prepare([search.problem for search in searches], check)
         count = len(searches)
+        try:
+            prepared = self._prepare([search.problem for search in searches], check)
+        except (SearchEnded, NotApplicableError, KeyboardInterrupt) as end:
+            prepared = [end] * count
         share = Stage(
             seconds=(time.perf_counter() - started) / count,
             cpu_seconds=(time.process_time() - cpu_started) / count,
@@ -616,6 +621,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     def _run(self, search: Search[Any, Any]) -> Ended:
         """Let the method search; why it ended."""
         try:
+            if isinstance(search.prepared, BaseException):
+                raise search.prepared
             search.check()
             with search.stage("propose"):
                 end = self._search(search)
