@@ -627,6 +627,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             with search.stage("propose"):
                 end = self._search(search)
         except SearchEnded as ended:
+            if search.oracle.asked_late:
+                search.note(asked_after_the_end=True)
             return Ended(ended.reason, ended.because)  # type: ignore[arg-type]
         except NotApplicableError as error:
             return Ended("not_applicable", str(error))
