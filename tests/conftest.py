@@ -61,6 +61,7 @@ def random_graph(num_nodes=7, *, density=0.4, loops=(), seed=0, **options):
 
 def random_toggles(space, *, candidates=20, width=3, seed=0):
     """Normalised rows of distinct pair ids, some shorter than the others."""
+    space = getattr(space, "pairs", space)
     generator = torch.Generator().manual_seed(seed)
     width = min(width, space.num_pairs)
     rows = torch.stack(
@@ -73,6 +74,7 @@ def random_toggles(space, *, candidates=20, width=3, seed=0):
 
 def edited_graphs(space, toggles, *, fill=None):
     """The edited graphs of a block, one at a time and by way of `EditSet`."""
+    space = getattr(space, "pairs", space)
     edges = edge_pairs(space.graph)
     graphs = []
     for row in toggles.tolist():

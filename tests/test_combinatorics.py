@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflip.core.combinatorics import COUNT_LIMIT, Level, RandomOrder, unrank
+from edgeflip.core.combinatorics import COUNT_LIMIT, PairLevel, RandomOrder, unrank
 
 
 @pytest.mark.parametrize("pool", range(8))
@@ -106,7 +106,7 @@ def test_a_huge_random_order_stays_inside_and_repeats_nothing(count):
 
 def _level(size, removals, additions, **limits):
     limits = {"max_removed": size, "max_added": size, **limits}
-    return Level.of(size, torch.tensor(removals), torch.tensor(additions), **limits)
+    return PairLevel.of(size, torch.tensor(removals), torch.tensor(additions), **limits)
 
 
 REMOVALS, ADDITIONS = [2, 3, 11, 17], [0, 5, 6, 8, 9]
@@ -131,27 +131,27 @@ def test_a_level_lists_each_edit_set_exactly_once(
 ):
     level = _level(size, removals, additions, max_removed=max_removed, max_added=max_added)
     wanted = _edit_sets(size, max_removed, max_added, removals, additions)
-    assert sum(level.counts) == len(wanted)
+    assert level.count == len(wanted)
     if level.shapes:
-        toggles = level.toggles(torch.arange(sum(level.counts)))
-        assert toggles.shape == (len(wanted), size)
-        assert Counter(frozenset(row) for row in toggles.tolist()) == wanted
+        rows = level.rows(torch.arange(level.count))
+        assert rows.shape == (len(wanted), size)
+        assert Counter(frozenset(row) for row in rows.tolist()) == wanted
 
 
 def test_a_level_can_be_asked_for_ranks_in_any_order():
     level = _level(3, REMOVALS, ADDITIONS)
-    count = sum(level.counts)
-    whole = level.toggles(torch.arange(count))
+    count = level.count
+    whole = level.rows(torch.arange(count))
     order = torch.cat(walk(count, 0))
-    assert torch.equal(level.toggles(order), whole[order])
+    assert torch.equal(level.rows(order), whole[order])
 
 
 def test_a_level_without_removable_edges_only_adds():
-    level = Level.of(
+    level = PairLevel.of(
         2, torch.empty(0, dtype=torch.long), torch.tensor(ADDITIONS), max_removed=0, max_added=5
     )
     assert level.shapes == ((0, 2),)
-    rows = level.toggles(torch.arange(sum(level.counts))).tolist()
+    rows = level.rows(torch.arange(level.count)).tolist()
     assert {frozenset(row) for row in rows} == {
         frozenset(pair) for pair in itertools.combinations(ADDITIONS, 2)
     }
@@ -160,7 +160,7 @@ def test_a_level_without_removable_edges_only_adds():
 def test_drawn_edit_sets_have_distinct_ids_and_an_allowed_shape():
     removals, additions = list(range(40)), list(range(100, 400))
     level = _level(9, removals, additions, max_removed=6, max_added=7)
-    assert sum(level.counts) > COUNT_LIMIT / 100
+    assert level.count > COUNT_LIMIT / 100
     rows = level.draw(random.Random(0))
     assert rows.size(1) == 9
     assert len(rows) > 100

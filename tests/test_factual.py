@@ -9,7 +9,7 @@ from torch_geometric.explain import DummyExplainer, GNNExplainer
 from torch_geometric.nn import GCNConv, global_add_pool
 
 from conftest import assert_sentence, make_graph, random_graph, same_content, snapshot
-from edgeflip.core.graphs import PairSpace, edge_pairs
+from edgeflip.core import PairEdits, PairSpace, edge_pairs
 from edgeflip.errors import (
     BudgetExhausted,
     ConfigError,
@@ -136,9 +136,9 @@ def test_occlusion_tells_edges_apart_where_probabilities_are_close_to_one():
 
 def test_importance_is_the_fall_of_the_log_odds_on_the_really_edited_graph():
     oracle, graph = example_oracle(), example_graphs(1, seed=2)[0]
-    space = PairSpace.of(graph)
+    space = PairEdits.of(graph)
     scores = edge_importance(oracle, space, 0)
-    u, v = space.edges_of(space.edge_ids)[2]
+    u, v = space.pairs.edges_of(space.pairs.edge_ids)[2]
     source, target = graph.edge_index
     stays = ~((source == u) & (target == v) | (source == v) & (target == u))
     edited = copy.copy(graph)

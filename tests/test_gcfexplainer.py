@@ -40,9 +40,9 @@ class OneEdge:
     def predict_proba(self, graphs):
         return self._proba(torch.tensor([(0, 5) in edge_pairs(graph) for graph in graphs]))
 
-    def predict_edits(self, space, toggles, fill=None):
-        pair = space.ids_of([(0, 5)])
-        return self._proba((toggles == pair).any(dim=1) ^ space.is_edge(pair))
+    def predict_edits(self, space, rows):
+        pair = space.pairs.ids_of([(0, 5)])
+        return self._proba((rows == pair).any(dim=1) ^ space.pairs.is_edge(pair))
 
     def _proba(self, joined):
         sure = 0.1 + 0.8 * joined.float()

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from conftest import graphs_and_edits, make_graph
-from edgeflip.core.edits import EditSet
-from edgeflip.core.graphs import edge_pairs
+from edgeflip.core import EditSet, PairEdits, PairSpace, edge_pairs
 from edgeflip.errors import OracleError
 from edgeflip.metrics import METRICS, Case, Metric, edit_minimality, metrics_of
-from edgeflip.search.result import Counterfactual, CounterfactualSet, Provenance, Stage, Trace
+from edgeflip.oracle import ClassGoal
+from edgeflip.search import Counterfactual, CounterfactualSet, Provenance, Stage, Trace
 from edgeflip.testing import example_graphs, example_oracle
 
 
@@ -59,13 +59,12 @@ def make_answer(graph, entries, oracle=None, *, fill=None, seconds=1.0, calls=10
         drop = proba[label] - after[label]
         found.append(Counterfactual(edits, tuple(after), drop, -place, len(entries) - place))
     return CounterfactualSet(
-        graph=graph,
-        proba=tuple(proba),
-        target=None,
+        space=PairEdits(PairSpace.of(graph), fill=fill),
+        goal=ClassGoal(tuple(proba)),
+        output=tuple(proba),
         counterfactuals=tuple(found),
         trace=Trace("found", "exhausted", {"search": Stage(seconds, calls)}),
-        provenance=Provenance("hand", {}, 0, None, "", {}, {}, {}),
-        fill=fill,
+        provenance=Provenance("hand", {}, 0, None, "", {}, {}),
     )
 
 
@@ -235,9 +234,9 @@ class CountingEdits(RuleOracle):
         super().__init__(at_least(border))
         self.border = border
 
-    def predict_edits(self, space, toggles, *, fill=None):
-        rows = [row[row >= 0] for row in toggles]
-        self.asked += [frozenset(space.edges_of(row)) for row in rows]
+    def predict_edits(self, space, rows):
+        rows = [row[row >= 0] for row in rows]
+        self.asked += [frozenset(space.pairs.edges_of(row)) for row in rows]
         flips = torch.tensor([len(row) >= self.border for row in rows])
         return torch.tensor([[0.9, 0.1], [0.3, 0.7]])[flips.long()]
 

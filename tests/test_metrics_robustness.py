@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import assert_sentence, make_graph
-from edgeflip.core.edits import EditSet
+from edgeflip.core import EditSet, PairEdits
 from edgeflip.errors import ConfigError
 from edgeflip.metrics import METRICS, Case, Proportion, overlaps_after_noise, wilson
-from edgeflip.search.result import Counterfactual, CounterfactualSet, Provenance, Trace
+from edgeflip.oracle import ClassGoal
+from edgeflip.search import Counterfactual, CounterfactualSet, Provenance, Trace
 
 
 def sure_of(label):
@@ -21,15 +22,15 @@ def sure_of(label):
 def make_answer(label, *found):
     """An answer for a graph of a class; each counterfactual is a class and its edits."""
     return CounterfactualSet(
-        graph=make_graph(9, [(0, 1), (1, 2)]),
-        proba=sure_of(label),
-        target=None,
+        space=PairEdits.of(make_graph(9, [(0, 1), (1, 2)])),
+        goal=ClassGoal(sure_of(label)),
+        output=sure_of(label),
         counterfactuals=tuple(
             Counterfactual(edits, sure_of(to), 1.0, -place, place)
             for place, (to, edits) in enumerate(found)
         ),
         trace=Trace("found" if found else "exhausted", "exhausted"),
-        provenance=Provenance("hand", {}, 0, None, "", {}, {}, {}),
+        provenance=Provenance("hand", {}, 0, None, "", {}, {}),
     )
 
 

@@ -30,7 +30,7 @@ from conftest import (
     same_content,
     snapshot,
 )
-from edgeflip.core.graphs import PairSpace
+from edgeflip.core import PairEdits, PairSpace
 from edgeflip.errors import (
     BudgetExhausted,
     ConfigError,
@@ -42,13 +42,14 @@ from edgeflip.errors import (
 )
 from edgeflip.oracle.budget import Budget, MeteredOracle, checked_proba
 from edgeflip.oracle.gcn import GCNClassifier
-from edgeflip.oracle.model import (
-    DENSE_NODE_LIMIT,
-    DifferentiableOracle,
-    EditOracle,
-    ModelOracle,
-    Oracle,
-)
+from edgeflip.oracle.model import DENSE_NODE_LIMIT, ModelOracle
+from edgeflip.oracle.protocols import DifferentiableOracle, EditOracle, Oracle
+
+
+def moves(graph, fill=None):
+    """All edits of a graph, whether or not there is a fill for them."""
+    return PairEdits(PairSpace.of(graph), fill=fill)
+
 
 NO_CANDIDATES = torch.empty(0, 2, dtype=torch.long)
 
@@ -323,7 +324,7 @@ def prepared(name):
     if isinstance(model, nn.Module):
         model.train()
     oracle = ModelOracle(model, **case.options)
-    space = PairSpace.of(case.graph)
+    space = moves(case.graph, case.fill)
     return case, model, oracle, space, random_toggles(space)
 
 
@@ -348,7 +349,7 @@ def test_edits_are_answered_as_if_the_edited_graphs_were_asked(name):
     wanted = by_hand(case, model, edited)
     assert wanted.std(dim=0).max() > 1e-3, "the edits of this case must matter"
     asked = oracle.predict_proba(edited)
-    answered = oracle.predict_edits(space, toggles, fill=case.fill)
+    answered = oracle.predict_edits(space, toggles)
     assert_close(asked, wanted)
     assert_close(answered, wanted)
     assert answered.dtype == torch.float32
@@ -365,7 +366,7 @@ def test_the_batch_size_does_not_change_the_answers(name, batch_size):
     edited = edited_graphs(space, toggles, fill=case.fill)
     wanted = by_hand(case, model, edited)
     assert_close(oracle.predict_proba(edited), wanted)
-    assert_close(oracle.predict_edits(space, toggles, fill=case.fill), wanted)
+    assert_close(oracle.predict_edits(space, toggles), wanted)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -373,9 +374,7 @@ def test_a_tiny_memory_still_answers(name):
     case, model, _, space, toggles = prepared(name)
     oracle = ModelOracle(model, memory=1, **case.options)
     edited = edited_graphs(space, toggles[:5], fill=case.fill)
-    assert_close(
-        oracle.predict_edits(space, toggles[:5], fill=case.fill), by_hand(case, model, edited)
-    )
+    assert_close(oracle.predict_edits(space, toggles[:5]), by_hand(case, model, edited))
 
 
 def test_a_batch_is_cut_to_the_batch_size():
@@ -386,7 +385,7 @@ def test_a_batch_is_cut_to_the_batch_size():
             sizes.append(int(batch.max()) + 1)
             return super().forward(x, edge_index, batch)
 
-    space = PairSpace.of(PLAIN)
+    space = moves(PLAIN)
     oracle = ModelOracle(Watching(), batch_size=8)
     oracle.predict_edits(space, random_toggles(space))
     oracle.predict_proba([PLAIN] * 9)
@@ -437,7 +436,7 @@ def test_a_model_is_left_exactly_as_it_was(name):
     before = unusual_state(model)
     assert len(set(before["modes"].values())) == 2
     oracle.predict_proba([case.graph, case.graph])
-    oracle.predict_edits(space, toggles, fill=case.fill)
+    oracle.predict_edits(space, toggles)
     with oracle.frozen(), oracle.frozen():
         assert not any(module.training for module in model.modules())
         assert not any(parameter.requires_grad for parameter in model.parameters())
@@ -478,7 +477,7 @@ def test_gradients_stay_switched_on_for_the_caller():
 def test_a_model_can_be_trained_between_two_predictions():
     model = our_gcn()
     oracle = ModelOracle(model)
-    space, toggles = PairSpace.of(PLAIN), torch.tensor([[0], [1]])
+    space, toggles = moves(PLAIN), torch.tensor([[0], [1]])
     before = oracle.predict_edits(space, toggles)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -498,14 +497,14 @@ def test_dense_and_sparse_path_give_the_same_answers(normalize, readout, loops):
     model = our_gcn(normalize=normalize, readout=readout, layers=(8, 7, 6))
     if readout == "sum" and not normalize:
         nn.init.normal_(model.classify.weight, std=0.003)  # or every probability is 0 or 1
-    space = PairSpace.of(random_graph(9, loops=loops, seed=5))
+    space = moves(random_graph(9, loops=loops, seed=5))
     toggles = random_toggles(space, candidates=60, width=4)
     dense, sparse, auto = (
         ModelOracle(model, path=path, batch_size=25) for path in ("dense", "sparse", "auto")
     )
-    assert dense.uses_dense_path(space)
-    assert auto.uses_dense_path(space)
-    assert not sparse.uses_dense_path(space)
+    assert dense.uses_dense_path(space.input)
+    assert auto.uses_dense_path(space.input)
+    assert not sparse.uses_dense_path(space.input)
     wanted = sparse.predict_proba(edited_graphs(space, toggles))
     assert wanted.std(dim=0).max() > 1e-3
     for oracle in (dense, sparse, auto):
@@ -525,7 +524,7 @@ def test_the_path_that_was_asked_for_is_the_one_taken(path):
             taken.append("dense")
             return super().dense_logits(*args, **kwargs)
 
-    space = PairSpace.of(PLAIN)
+    space = moves(PLAIN)
     ModelOracle(Watching(3, 2), path=path).predict_edits(space, torch.tensor([[0], [1]]))
     assert set(taken) == {path}
 
@@ -533,8 +532,8 @@ def test_the_path_that_was_asked_for_is_the_one_taken(path):
 @pytest.mark.parametrize("batch_size", [1, 2, 256])
 def test_single_candidates_on_the_dense_path_do_not_leak_into_the_next(batch_size):
     oracle = ModelOracle(our_gcn(), path="dense", batch_size=batch_size)
-    space = PairSpace.of(PLAIN)
-    toggles = torch.arange(space.num_pairs)[:, None]
+    space = moves(PLAIN)
+    toggles = torch.arange(space.pairs.num_pairs)[:, None]
     wanted = oracle.predict_proba(edited_graphs(space, toggles))
     assert_close(oracle.predict_edits(space, toggles), wanted)
     with oracle.frozen():
@@ -544,17 +543,17 @@ def test_single_candidates_on_the_dense_path_do_not_leak_into_the_next(batch_siz
 
 def test_blocks_of_any_size_are_answered_in_any_order_on_the_dense_path():
     oracle = ModelOracle(our_gcn(), path="dense", batch_size=16)
-    space = PairSpace.of(PLAIN)
-    toggles = torch.arange(space.num_pairs)[:, None]
+    space = moves(PLAIN)
+    toggles = torch.arange(space.pairs.num_pairs)[:, None]
     wanted = oracle.predict_proba(edited_graphs(space, toggles))
     with oracle.frozen():
-        for count in (1, 3, 2, space.num_pairs, 5):
+        for count in (1, 3, 2, space.pairs.num_pairs, 5):
             assert_close(oracle.predict_edits(space, toggles[:count]), wanted[:count])
 
 
 def test_two_graphs_asked_about_in_turn_are_not_mixed_up():
     oracle = ModelOracle(our_gcn(), path="dense")
-    spaces = [PairSpace.of(random_graph(7, seed=seed)) for seed in (1, 2)]
+    spaces = [moves(random_graph(7, seed=seed)) for seed in (1, 2)]
     toggles = torch.tensor([[0], [5]])
     with oracle.frozen():
         for space in spaces * 2:
@@ -563,10 +562,10 @@ def test_two_graphs_asked_about_in_turn_are_not_mixed_up():
 
 
 def test_a_graph_with_edge_weights_does_not_go_through_the_dense_path():
-    model, space = our_gcn(), PairSpace.of(WEIGHTED)
+    model, space = our_gcn(), moves(WEIGHTED)
     toggles = random_toggles(space)
     auto = ModelOracle(model)
-    assert not auto.uses_dense_path(space)
+    assert not auto.uses_dense_path(space.input)
     wanted = auto.predict_proba(edited_graphs(space, toggles))
     assert_close(auto.predict_edits(space, toggles), wanted)
     with pytest.raises(NotApplicableError) as error:
@@ -575,9 +574,9 @@ def test_a_graph_with_edge_weights_does_not_go_through_the_dense_path():
 
 
 def test_large_graphs_only_go_through_the_dense_path_when_asked_to():
-    space = PairSpace.of(path_graph(DENSE_NODE_LIMIT + 1))
-    assert not ModelOracle(our_gcn()).uses_dense_path(space)
-    assert ModelOracle(our_gcn(), path="dense").uses_dense_path(space)
+    space = moves(path_graph(DENSE_NODE_LIMIT + 1))
+    assert not ModelOracle(our_gcn()).uses_dense_path(space.input)
+    assert ModelOracle(our_gcn(), path="dense").uses_dense_path(space.input)
 
 
 def test_the_dense_path_is_refused_for_other_models():
@@ -590,7 +589,7 @@ def test_the_dense_path_is_refused_for_other_models():
 def test_a_model_in_double_precision_is_answered_on_both_paths(path):
     graph = random_graph(7)
     graph.x = graph.x.double()
-    space = PairSpace.of(graph)
+    space = moves(graph)
     toggles = random_toggles(space)
     oracle = ModelOracle(our_gcn().double(), path=path)
     wanted = oracle.predict_proba(edited_graphs(space, toggles))
@@ -745,7 +744,7 @@ def test_the_message_of_a_model_that_raises_is_kept():
             raise RuntimeError("the flux capacitor\n  is empty")
 
     oracle = ModelOracle(Raising(), num_classes=2)
-    space = PairSpace.of(PLAIN)
+    space = moves(PLAIN)
     for ask_it in (
         lambda: oracle.predict_proba([PLAIN]),
         lambda: oracle.predict_edits(space, torch.tensor([[0]])),
@@ -762,7 +761,7 @@ def test_features_of_the_wrong_width_are_refused(path):
     oracle = ModelOracle(our_gcn(), path=path)
     for ask_it in (
         lambda: oracle.predict_proba([graph]),
-        lambda: oracle.predict_edits(PairSpace.of(graph), torch.tensor([[0]])),
+        lambda: oracle.predict_edits(moves(graph), torch.tensor([[0]])),
     ):
         with pytest.raises(OracleError) as error:
             ask_it()
@@ -782,10 +781,10 @@ def test_graphs_that_cannot_be_batched_are_refused():
 
 
 def test_edits_without_a_fill_are_refused():
-    space = PairSpace.of(ATTRIBUTED)
+    space = moves(ATTRIBUTED)
     oracle = ModelOracle(WithEdgeAttributes(gine))
     with pytest.raises(EditError) as error:
-        oracle.predict_edits(space, space.non_edge_ids()[:, None])
+        oracle.predict_edits(space, space.pairs.non_edge_ids()[:, None])
     assert_sentence(error, "fill")
 
 
@@ -913,7 +912,7 @@ def test_no_candidates_get_no_answers(path, label):
     oracle = ModelOracle(our_gcn(), num_classes=3, path=path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert oracle.predict_edits(PairSpace.of(graph), NO_CANDIDATES).shape == (0, 3)
+        assert oracle.predict_edits(moves(graph), NO_CANDIDATES).shape == (0, 3)
         assert oracle.predict_proba([]).shape == (0, 3)
 
 
@@ -965,7 +964,7 @@ class Counting:
 
 def metered(budget=None):
     oracle = ModelOracle(our_gcn(), num_classes=3, batch_size=4)
-    return MeteredOracle(oracle, budget), PairSpace.of(PLAIN)
+    return MeteredOracle(oracle, budget), moves(PLAIN)
 
 
 def repeated_toggles(space):
@@ -1003,7 +1002,7 @@ def test_a_repeat_is_recognised_in_another_order_and_width():
 
 def test_another_graph_is_another_question():
     meter, space = metered()
-    other = PairSpace.of(random_graph(7, seed=9))
+    other = moves(random_graph(7, seed=9))
     toggles = torch.tensor([[0], [1]])
     meter.answer(space, toggles)
     assert_close(meter.answer(other, toggles), meter.oracle.predict_edits(other, toggles))
@@ -1011,11 +1010,12 @@ def test_another_graph_is_another_question():
 
 
 def test_another_fill_is_another_question():
-    space, toggles = PairSpace.of(ATTRIBUTED), PairSpace.of(ATTRIBUTED).non_edge_ids()[:3, None]
+    toggles = PairSpace.of(ATTRIBUTED).non_edge_ids()[:3, None]
     meter = MeteredOracle(ModelOracle(WithEdgeAttributes(gine), num_classes=3))
     for fill in (0.0, 5.0):
-        wanted = meter.oracle.predict_edits(space, toggles, fill=fill)
-        assert_close(meter.answer(space, toggles, fill=fill), wanted)
+        space = moves(ATTRIBUTED, fill)
+        assert_close(meter.answer(space, toggles), meter.oracle.predict_edits(space, toggles))
+    assert meter.calls == 6
 
 
 def naive_answers(oracle, space, toggles, calls):
@@ -1098,7 +1098,7 @@ def test_a_negative_budget_is_refused(limit):
 
 def test_an_oracle_that_only_knows_graphs_is_metered_too():
     oracle = Counting()
-    meter, space = MeteredOracle(oracle), PairSpace.of(PLAIN)
+    meter, space = MeteredOracle(oracle), moves(PLAIN)
     toggles, order = repeated_toggles(space)
     answers = meter.answer(space, toggles)
     assert oracle.asked == meter.calls == 10
@@ -1112,7 +1112,7 @@ def test_no_new_candidates_are_no_reason_to_call_the_model(path):
     graph = random_graph(7)
     graph.y = torch.tensor([1])
     meter = MeteredOracle(ModelOracle(our_gcn(), num_classes=3, path=path))
-    space, toggles = PairSpace.of(graph), torch.tensor([[0], [1]])
+    space, toggles = moves(graph), torch.tensor([[0], [1]])
     first = meter.answer(space, toggles)
     meter.oracle.model.forward = meter.oracle.model.dense_logits = None
     assert torch.equal(meter.answer(space, toggles), first)
@@ -1125,7 +1125,7 @@ def test_an_oracle_that_only_knows_graphs_is_never_asked_about_none():
             assert len(graphs) > 0
             return super().predict_proba(graphs)
 
-    meter, space = MeteredOracle(Strict(), Budget(oracle_calls=2)), PairSpace.of(PLAIN)
+    meter, space = MeteredOracle(Strict(), Budget(oracle_calls=2)), moves(PLAIN)
     toggles = torch.tensor([[0], [1]])
     first = meter.answer(space, toggles)
     assert torch.equal(meter.answer(space, toggles), first)
@@ -1163,7 +1163,7 @@ def test_the_answers_of_foreign_oracles_are_checked(answer, word):
         checked_proba(Broken(answer), [PLAIN, PLAIN])
     assert_sentence(error, word)
     with pytest.raises(OracleError):
-        MeteredOracle(Broken(answer)).answer(PairSpace.of(PLAIN), torch.tensor([[0], [1]]))
+        MeteredOracle(Broken(answer)).answer(moves(PLAIN), torch.tensor([[0], [1]]))
 
 
 def test_good_answers_of_foreign_oracles_are_passed_on_as_floats():
@@ -1173,7 +1173,7 @@ def test_good_answers_of_foreign_oracles_are_passed_on_as_floats():
 
 
 def test_a_graph_without_edges_can_be_asked_about():
-    space = PairSpace.of(make_graph(5, []))
+    space = moves(make_graph(5, []))
     toggles = random_toggles(space)
     for oracle in (ModelOracle(ByTensors()), ModelOracle(our_gcn())):
         wanted = oracle.predict_proba(edited_graphs(space, toggles))

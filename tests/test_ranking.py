@@ -70,48 +70,59 @@ def test_a_weight_that_just_reaches_zero_is_accepted(gamma, max_size):
     assert SizeWeightedFidelity(gamma, max_size).weight(torch.tensor([1])).item() == 1.0
 
 
+def in_order(scores, rows):
+    """The order where every move costs 1."""
+    return best_first(scores, rows, (rows != PAD).sum(dim=1)).tolist()
+
+
 def test_higher_scores_come_first():
     scores = torch.tensor([0.1, 0.9, -0.2, 0.5])
-    toggles = torch.tensor([[1], [2], [0], [3]])
-    assert best_first(scores, toggles).tolist() == [1, 3, 0, 2]
+    rows = torch.tensor([[1], [2], [0], [3]])
+    assert in_order(scores, rows) == [1, 3, 0, 2]
 
 
 def test_of_equal_scores_the_smaller_edit_set_comes_first():
-    toggles = torch.tensor([[9, 1, 0], [8, 7, PAD], [6, PAD, PAD], [PAD, 5, 2]])
-    assert best_first(torch.full((4,), 0.5), toggles).tolist() == [2, 3, 1, 0]
+    rows = torch.tensor([[9, 1, 0], [8, 7, PAD], [6, PAD, PAD], [PAD, 5, 2]])
+    assert in_order(torch.full((4,), 0.5), rows) == [2, 3, 1, 0]
 
 
 def test_of_equal_scores_and_sizes_the_smaller_edges_come_first_whatever_their_place():
-    toggles = torch.tensor([[5, 3], [4, 3], [9, 1], [3, 2], [1, 8]])
-    assert best_first(torch.zeros(5), toggles).tolist() == [4, 2, 3, 1, 0]
+    rows = torch.tensor([[5, 3], [4, 3], [9, 1], [3, 2], [1, 8]])
+    assert in_order(torch.zeros(5), rows) == [4, 2, 3, 1, 0]
 
 
 def test_scores_that_differ_only_in_the_last_digits_are_a_tie():
     scores = torch.tensor([0.500001, 0.500009, 0.5003])
-    toggles = torch.tensor([[1, PAD], [0, PAD], [3, 2]])
-    assert best_first(scores, toggles).tolist() == [2, 1, 0]
+    rows = torch.tensor([[1, PAD], [0, PAD], [3, 2]])
+    assert in_order(scores, rows) == [2, 1, 0]
 
 
 def test_no_counterfactuals_have_an_order_too():
-    empty = best_first(torch.empty(0), torch.empty(0, 2, dtype=torch.long))
-    assert empty.tolist() == []
+    empty = in_order(torch.empty(0), torch.empty(0, 2, dtype=torch.long))
+    assert empty == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 5), max_size=4)), max_size=12))
 def test_the_order_is_by_score_then_size_then_edges(found):
-    rows = [sorted(ids, reverse=True) + [PAD] * (4 - len(ids)) for _, ids in found]
-    toggles = torch.tensor(rows, dtype=torch.long).reshape(-1, 4)
+    lists = [sorted(ids, reverse=True) + [PAD] * (4 - len(ids)) for _, ids in found]
+    rows = torch.tensor(lists, dtype=torch.long).reshape(-1, 4)
     scores = torch.tensor([score / 4 for score, _ in found])
     keys = [(-score, len(ids), sorted(ids)) for score, ids in found]
-    order = best_first(scores, toggles).tolist()
+    order = in_order(scores, rows)
     assert [keys[place] for place in order] == sorted(keys)
     assert sorted(order) == list(range(len(found)))
+
+
+def test_of_equal_scores_the_cheaper_come_first_even_with_more_moves():
+    rows, costs = torch.tensor([[9, PAD], [8, 7], [6, 5]]), torch.tensor([3, 2, 3])
+    assert best_first(torch.full((3,), 0.5), rows, costs).tolist() == [1, 2, 0]
 
 
 FLIPS = Flips(
     fidelity=torch.tensor([0.5, 0.75, -0.25]),
     size=torch.tensor([1, 2, 1]),
-    proba=torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.625, 0.375], [0.375, 0.5, 0.125]]),
+    outputs=torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.625, 0.375], [0.375, 0.5, 0.125]]),
+    margin=torch.tensor([0.5, 0.25, 0.125]),
     likelihood=torch.tensor([0.2, 0.9, 0.4]),
     robustness=torch.tensor([1.0, 0.5, 0.0]),
 )
@@ -138,7 +149,7 @@ def test_a_plain_function_of_fidelity_and_size_is_a_ranking():
 
 
 def test_robustness_that_nobody_has_looked_at_is_guessed_from_the_margin():
-    unknown = Flips(FLIPS.fidelity, FLIPS.size, FLIPS.proba)
+    unknown = Flips(FLIPS.fidelity, FLIPS.size, FLIPS.outputs, FLIPS.margin)
     assert rate(Robust(), unknown).tolist() == [0.5, 0.25, 0.125]
     with pytest.raises(ConfigError) as error:
         rate(Plausible(), unknown)

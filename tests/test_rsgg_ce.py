@@ -111,16 +111,15 @@ def test_the_search_follows_the_draws_step_by_step():
     proposed = []
 
     class Watching(RSGG):
-        def _propose(self, problem):
-            stream, outcome = super()._propose(problem), None
-            while True:
-                try:
-                    block = stream.send(outcome)
-                except StopIteration:
-                    return
-                for row in range(len(block)):
-                    proposed.append(block.edit_set(row, problem.space))
-                outcome = yield block
+        def _search(self, search):
+            ask = search.ask
+
+            def watched(rows):
+                proposed.extend(search.space.edits(rows))
+                return ask(rows)
+
+            search.ask = watched
+            return super()._search(search)
 
     watching = Watching(explainer.config).fit(TRAIN, oracle, seed=0)
     assert edits_of(watching.explain(graph, seed=5)) == edits_of(answer)

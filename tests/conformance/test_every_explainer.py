@@ -18,9 +18,10 @@ class MutatingSearch(RandomSearch):
 
     name = "mutating"
 
-    def _propose(self, problem):
-        problem.graph.x[0] = 0.25 + problem.graph.x[0]
-        yield from super()._propose(problem)
+    def _search(self, search):
+        graph = search.space.input
+        graph.x[0] = 0.25 + graph.x[0]
+        return super()._search(search)
 
 
 class ForgetfulSearch(RandomSearch):
@@ -29,10 +30,10 @@ class ForgetfulSearch(RandomSearch):
     name = "forgetful"
     count = 0
 
-    def _propose(self, problem):
+    def _search(self, search):
         ForgetfulSearch.count += 1
-        problem.stream = str(ForgetfulSearch.count)
-        yield from super()._propose(problem)
+        object.__setattr__(search.problem, "stream", str(ForgetfulSearch.count))
+        return super()._search(search)
 
 
 class TrainingModeSearch(RandomSearch):
@@ -40,9 +41,9 @@ class TrainingModeSearch(RandomSearch):
 
     name = "stepping"
 
-    def _propose(self, problem):
-        problem.oracle.oracle.model.classify.bias.data += 0.01
-        yield from super()._propose(problem)
+    def _search(self, search):
+        search.problem.oracle.model.classify.bias.data += 0.01
+        return super()._search(search)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +60,17 @@ def test_a_broken_explainer_is_caught(culprit, complaint):
 
 
 class OneEditAtATime(RandomSearch):
-    """A third party's explainer that yields plain edit sets."""
+    """A third party's explainer that asks about plain edit sets."""
 
     name = "one-edit"
 
-    def _propose(self, problem):
-        for edge in problem.space.edges_of(problem.allowed.removals):
-            yield EditSet(removed=[edge])
-        for edge in problem.space.edges_of(problem.allowed.additions):
-            yield EditSet(added=[edge])
+    def _search(self, search):
+        edges_of, groups = search.space.pairs.edges_of, search.space.groups
+        for edge in edges_of(groups["remove"]):
+            search.ask([EditSet(removed=[edge])])
+        for edge in edges_of(groups["add"]):
+            search.ask([EditSet(added=[edge])])
 
 
-def test_an_explainer_that_yields_edit_sets_keeps_the_contract():
+def test_an_explainer_that_asks_about_edit_sets_keeps_the_contract():
     assert len(check_explainer(OneEditAtATime())) == len(CHECKS)

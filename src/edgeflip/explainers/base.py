@@ -370,6 +370,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     def _prepare(self, problems: Sequence[Problem[Any, Any]], check: Check) -> Sequence[Any]:
         """Learn for many inputs at once what `_search` then finds in `search.prepared`.
 
+        An exception that stands for one of the inputs is raised in place of its search.
+
         Args:
             problems: The inputs.
             check: Raises `SearchEnded` when the time is up; to be called now and then.

@@ -59,9 +59,7 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
         return batches([problem.space.pairs for problem in problems])
 
     def _search(self, search: PairSearch) -> Ended:
-        learned = search.prepared
-        if not isinstance(learned, Learned):
-            raise learned
+        learned: Learned = search.prepared
         search.note(**learned.notes)
         search.factual = learned.factual
         if len(learned.rows):

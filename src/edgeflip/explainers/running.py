@@ -132,8 +132,11 @@ def _prepare_group(
         if allowed is not None and time.perf_counter() - started >= allowed:
             raise SearchEnded("timeout")
 
-    prepared = explainer._prepare([search.problem for search in searches], check)
     count = len(searches)
+    try:
+        prepared = explainer._prepare([search.problem for search in searches], check)
+    except (SearchEnded, NotApplicableError, KeyboardInterrupt) as end:
+        prepared = [end] * count
     share = Stage(
         seconds=(time.perf_counter() - started) / count,
         cpu_seconds=(time.process_time() - cpu_started) / count,
@@ -181,10 +184,14 @@ def _answer(
 def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> Ended:
     """Let the method search; why it ended."""
     try:
+        if isinstance(search.prepared, BaseException):
+            raise search.prepared
         search.check()
         with search.stage("propose"):
             end = explainer._search(search)
     except SearchEnded as ended:
+        if search.oracle.asked_late:
+            search.note(asked_after_the_end=True)
         return Ended(ended.reason, ended.because)  # type: ignore[arg-type]
     except NotApplicableError as error:
         return Ended("not_applicable", str(error))

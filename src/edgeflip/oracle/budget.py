@@ -60,7 +60,8 @@ class MeteredOracle:
 
     Attributes:
         calls: Graphs asked about so far; remembered answers are free.
-        ended: The `SearchEnded` that was raised, if any.
+        ended: The `SearchEnded` of the search, once it is over; every later question raises it.
+        asked_late: Whether somebody was told of the end and asked all the same.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class MeteredOracle:
         self.calls = 0
         self.space = space
         self.ended: SearchEnded | None = None
+        self.asked_late = self._told = False
         self._ends_search = ends_search
         self._answers_edits = hasattr(oracle, "predict_edits")
         self._started = time.perf_counter()
@@ -110,13 +112,33 @@ class MeteredOracle:
         """Start the deadline's clock again, as if some seconds had been spent already."""
         self._started = time.perf_counter() - spent
 
+    def end(self, reason: str, *, told: bool = True) -> SearchEnded:
+        """End the search; the first reason stays.
+
+        Args:
+            reason: Why, as `Trace.stopped_by` says it.
+            told: Whether the caller raises what it gets.
+        """
+        self.ended = self.ended or SearchEnded(reason)
+        self._told = self._told or told
+        return self.ended
+
+    def refuse_if_ended(self) -> None:
+        """Raise the end of the search again, if it is over."""
+        if self.ended is not None:
+            self.asked_late = self.asked_late or self._told
+            self._told = True
+            raise self.ended
+
     def check(self) -> None:
         """Raise when the budget has run out; for long work between questions."""
+        self.refuse_if_ended()
         if self.out_of() is not None:
             raise self.exhausted()
 
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
         """Class probabilities [len(graphs), C]; raises `BudgetExhausted` when they do not fit."""
+        self.refuse_if_ended()
         if self.out_of() == "timeout" or len(graphs) > self.remaining:
             raise self.exhausted()
         self.calls += len(graphs)
@@ -124,6 +146,7 @@ class MeteredOracle:
 
     def predict_edits(self, space: EditSpace, rows: Tensor) -> Tensor:
         """Answers about edited inputs [rows, C]; raises `BudgetExhausted` when they do not fit."""
+        self.refuse_if_ended()
         answers = self.answer(space, rows)
         if bool(answers.isnan().any()):
             raise self.exhausted()
@@ -194,8 +217,7 @@ class MeteredOracle:
         """What to raise when the budget has run out."""
         reason = self.out_of() or "out_of_calls"
         if self._ends_search:
-            self.ended = self.ended or SearchEnded(reason)
-            return self.ended
+            return self.end(reason)
         return BudgetExhausted(
             f"expected the search to fit {self.budget}, got more candidates; raise the budget.",
             reason=reason,

@@ -123,7 +123,6 @@ class Search(Generic[SpaceT, GoalT]):
         self._stop_after = self.selection.enough if stops_at_first else None
         self._watch = watch
         self._nearest = -math.inf
-        self._ended: SearchEnded | None = None
         self._closing = False
         self._ceilings: dict[tuple[int, int | None], float] = {}
         self._reductions = Reductions()
@@ -143,12 +142,12 @@ class Search(Generic[SpaceT, GoalT]):
         Raises:
             SearchEnded: When the budget is used up or enough was found; what was found is kept.
         """
-        self._refuse_if_ended()
+        self.oracle.refuse_if_ended()
         outcome, complete = self.take(candidates)
         if self.is_finished:
-            raise self._end("enough_flips" if self.wants_many else "first_flip")
+            raise self.oracle.end("enough_flips" if self.wants_many else "first_flip")
         if not complete:
-            raise self._end(self.oracle.out_of() or "out_of_calls")
+            raise self.oracle.exhausted()
         self.check()
         return outcome
 
@@ -165,18 +164,15 @@ class Search(Generic[SpaceT, GoalT]):
         Raises:
             SearchEnded: When the budget does not reach, unless `partly`.
         """
-        self._refuse_if_ended()
+        self.oracle.refuse_if_ended()
         outputs = self.oracle.answer(self.space, self.space.normalise(rows))
         if not partly and bool(outputs.isnan().any()):
-            raise self._end(self.oracle.out_of() or "out_of_calls")
+            raise self.oracle.exhausted()
         return outputs
 
     def check(self) -> None:
         """Raise `SearchEnded` when time or calls are used up; for long work between questions."""
-        self._refuse_if_ended()
-        reason = self.oracle.out_of()
-        if reason is not None:
-            raise self._end(reason)
+        self.oracle.check()
 
     def note(self, **notes: Any) -> None:
         """Keep figures with the answer, such as how many candidates there were."""
@@ -281,8 +277,8 @@ class Search(Generic[SpaceT, GoalT]):
 
     @property
     def ended(self) -> SearchEnded | None:
-        """The end that was raised, if any."""
-        return self._ended or self.oracle.ended
+        """The end, once the search is over."""
+        return self.oracle.ended
 
     def begin_closing(self) -> None:
         """What is asked about from now on belongs to no ring, and no end is in its way."""
@@ -362,21 +358,12 @@ class Search(Generic[SpaceT, GoalT]):
             self._nearest = max(self._nearest, self._margin(answers))
             smallest = None if math.isinf(self.smallest) else int(self.smallest)
             if self._watch(Step(self.oracle.calls, self._nearest, smallest, ring)) is False:
-                self._end("cancelled")
+                self.oracle.end("cancelled", told=False)
 
     def _margin(self, outputs: Tensor) -> float:
         """The best margin of some outputs, −∞ if there is none."""
         margins = self.goal.margins(outputs).nan_to_num(nan=-math.inf)
         return float(margins.max()) if margins.numel() else -math.inf
-
-    def _refuse_if_ended(self) -> None:
-        if self.ended is not None and not self._closing:
-            raise self.ended
-
-    def _end(self, reason: StopReason) -> SearchEnded:
-        if self._ended is None:
-            self._ended = SearchEnded(reason)
-        return self._ended
 
     def _scores(self, rows: Tensor, outputs: Tensor) -> Tensor:
         return rate(self.ranking, self.features(rows, outputs))

@@ -18,7 +18,7 @@ from edgeflip.core import Constraints, EdgeFill, EditSet, edge_pairs
 from edgeflip.errors import ConstraintError, EdgeflipError, NotFittedError, TargetError
 from edgeflip.explainers import CounterfactualExplainer
 from edgeflip.oracle import Budget, Oracle
-from edgeflip.search import CounterfactualSet
+from edgeflip.search import CounterfactualSet, Ended, Problem, Search, Step
 from edgeflip.support import seeded
 from edgeflip.testing.oracles import AttributeOracle, ConstantOracle, CountingOracle, RotatedOracle
 from edgeflip.testing.states import (
@@ -214,7 +214,7 @@ def check_every_oracle_call_is_counted(case: Case) -> None:
             made, traced = fit.counter.calls, answer.trace.oracle_calls
             assert made == traced, (
                 f"the oracle was asked about {made} graphs and the trace counts {traced} oracle calls; "
-                "ask through problem.oracle, which counts"
+                "ask with search.ask or search.probe, or through search.oracle, which count"
             )
 
 
@@ -310,6 +310,57 @@ def check_budget_is_kept(case: Case) -> None:
                 stage.oracle_calls for name, stage in stages if name not in ("predict", "verify")
             )
             assert used <= calls, f"{used} oracle calls were made on a budget of {calls}"
+
+
+def check_end_of_the_search_is_let_pass(case: Case) -> None:
+    """Out of calls or cancelled, a method neither swallows the end nor asks once more."""
+    for calls in (1, 5, 37, None):
+        for graph in case.graphs:
+            steps: list[Step] = []
+
+            def cancel(step: Step, steps: list[Step] = steps) -> bool:
+                steps.append(step)
+                return False
+
+            if calls is None:
+                when = "cancelled by watch"
+                answer = case.explain(graph, watch=cancel)
+                stopped = answer.trace.stopped_by
+                assert stopped == "cancelled" or not steps, (
+                    f"watch returned False and the search was stopped by '{stopped}'"
+                )
+                assert len(steps) <= 1, "the search asked on after watch had returned False"
+            else:
+                when = f"on a budget of {calls} oracle calls"
+                answer = case.explain(graph, budget=Budget(oracle_calls=calls))
+            notes = answer.trace.notes
+            assert "caught_search_ended" not in notes, (
+                f"SearchEnded was swallowed {when}; catch Exception where anything must be caught, and "
+                "let the end pass"
+            )
+            assert "asked_after_the_end" not in notes, (
+                f"the oracle was asked after SearchEnded {when}; ask nothing in finally and in except"
+            )
+
+
+def check_problem_is_left_as_it_is(case: Case) -> None:
+    """The space, the goal, the output and the random stream are the same after a search as before."""
+    changed: set[str] = set()
+    explainer = copy.copy(case.explainer)
+    method = explainer._search
+
+    def watched(search: Search[Any, Any]) -> Ended | None:
+        before = _parts_of(search.problem)
+        try:
+            return method(search)
+        finally:
+            after = _parts_of(search.problem)
+            changed.update(name for name in before if before[name] != after[name])
+
+    vars(explainer)["_search"] = watched
+    for graph in case.graphs[:2]:
+        replace(case, explainer=explainer).explain(graph)
+    assert not changed, f"the search changed its problem: {', '.join(sorted(changed))}"
 
 
 def check_deadline_zero_times_out(case: Case) -> None:
@@ -412,6 +463,8 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_keep_is_kept,
     check_fill_gives_added_edges_their_attributes,
     check_budget_is_kept,
+    check_end_of_the_search_is_let_pass,
+    check_problem_is_left_as_it_is,
     check_deadline_zero_times_out,
     check_target_is_reached_or_refused,
     check_nothing_flips_gives_an_empty_answer,
@@ -433,6 +486,19 @@ def _timeless(answer: CounterfactualSet) -> dict[str, Any]:
     for stage in payload["trace"]["stages"].values():
         del stage["seconds"], stage["cpu_seconds"]
     return payload
+
+
+def _parts_of(problem: Problem[Any, Any]) -> dict[str, Any]:
+    """The parts of a problem, by value where they can be changed in place."""
+    space = problem.space
+    groups = {name: ids.tolist() for name, ids in space.groups.items()}
+    return {
+        "space": (id(space), json.dumps(space.to_dict()), space.allowed.tolist(), groups),
+        "goal": json.dumps(problem.goal.to_dict()),
+        "output": problem.output.tolist(),
+        "oracle": id(problem.oracle),
+        "stream": problem.stream,
+    }
 
 
 class DoesNotApply(Exception):  # noqa: N818 - not an error

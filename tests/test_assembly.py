@@ -1,19 +1,14 @@
-"""Blocks of candidates: what thousands of edit sets become, against one edit set at a time."""
-
-import itertools
-from collections import Counter
+"""Edited graphs in bulk, against one edited graph at a time."""
 
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 from torch_geometric.data import Batch
 from torch_geometric.utils import to_dense_adj
 
 from conftest import (
     assert_sentence,
     edited_graphs,
-    graphs,
     graphs_and_edits,
     make_graph,
     path_graph,
@@ -22,115 +17,10 @@ from conftest import (
     same_content,
     snapshot,
 )
-from edgeflip import graphs as graphs_module
-from edgeflip.core.candidates import (
-    PAD,
-    AnswerStore,
-    ProposalBlock,
-    adjacency,
-    assemble,
-    base_adjacency,
-    candidate_keys,
-    first_occurrences,
-)
-from edgeflip.core.edits import EditSet
-from edgeflip.core.graphs import PairSpace
+from edgeflip.core import PAD, PairEdits, PairSpace, assemble, base_adjacency
+from edgeflip.core import graphs as graphs_module
+from edgeflip.core.assembly import adjacency
 from edgeflip.errors import EditError
-
-
-@st.composite
-def blocks(draw, largest=9):
-    width = draw(st.integers(0, 6))
-    row = st.lists(st.integers(PAD, largest), min_size=width, max_size=width)
-    rows = draw(st.lists(row, max_size=10))
-    return torch.tensor(rows, dtype=torch.long).reshape(len(rows), width)
-
-
-def odd_ones(row):
-    """The ids that an odd number of toggles leaves changed."""
-    return {entry for entry, times in Counter(row).items() if times % 2 and entry != PAD}
-
-
-# Normalising and keys.
-
-
-@given(blocks())
-def test_an_edit_made_and_taken_back_is_no_edit(toggles):
-    before = toggles.clone()
-    rows = ProposalBlock(toggles).normalised().toggles.tolist()
-    assert len(rows) == len(toggles)
-    for row, original in zip(rows, toggles.tolist(), strict=True):
-        ids = [entry for entry in row if entry != PAD]
-        assert ids == sorted(odd_ones(original), reverse=True)
-        assert row == ids + [PAD] * (len(row) - len(ids))
-    assert torch.equal(toggles, before)
-
-
-@given(blocks(largest=4))
-def test_keys_are_equal_exactly_for_equal_sets(toggles):
-    keys = candidate_keys(toggles).tolist()
-    sets = [odd_ones(row) for row in toggles.tolist()]
-    for (one, first), (two, second) in itertools.combinations(zip(keys, sets, strict=True), 2):
-        assert (one == two) == (first == second)
-
-
-def test_keys_of_many_different_sets_are_all_different():
-    pairs = torch.combinations(torch.arange(300), 2)
-    triples = torch.combinations(torch.arange(70), 3)
-    large = torch.arange(10**12, 10**12 + 50_000)[:, None]
-    keys = torch.cat(
-        [candidate_keys(block) for block in (pairs, triples, large, torch.arange(300)[:, None])]
-    )
-    assert keys.unique().numel() == keys.numel()
-
-
-def test_a_key_knows_neither_order_nor_padding():
-    one, two = torch.tensor([[7, 3, 5]]), torch.tensor([[5, PAD, 7, 3, PAD]])
-    assert torch.equal(candidate_keys(one), candidate_keys(two))
-    assert candidate_keys(torch.tensor([[0]])) != candidate_keys(torch.tensor([[PAD]]))
-
-
-def test_keys_are_the_same_beside_pairs_of_very_large_graphs():
-    small, large = torch.tensor([[3, 5], [7, PAD]]), torch.tensor([[3, 10**9]])
-    assert torch.equal(candidate_keys(torch.cat([small, large]))[:2], candidate_keys(small))
-
-
-@given(st.lists(st.integers(-3, 3), max_size=20))
-def test_first_occurrences_mark_each_key_once(keys):
-    mask = first_occurrences(torch.tensor(keys, dtype=torch.long))
-    assert mask.tolist() == [key not in keys[:place] for place, key in enumerate(keys)]
-
-
-# Between blocks and edit sets.
-
-
-@given(st.lists(st.integers(0, 2**10 - 1), max_size=6), graphs(min_nodes=5, max_nodes=5))
-def test_edit_sets_survive_the_way_through_a_block(masks, graph):
-    space = PairSpace.of(graph)
-    pairs = space.edges_of(torch.arange(space.num_pairs))
-    edges = set(space.edges_of(space.edge_ids))
-    chosen = [{pair for bit, pair in enumerate(pairs) if mask >> bit & 1} for mask in masks]
-    edits = [EditSet(entry - edges, entry & edges) for entry in chosen]
-    block = ProposalBlock.from_edits(edits, space)
-    assert len(block) == len(edits)
-    assert [block.edit_set(row, space) for row in range(len(block))] == edits
-    assert block.edit_sets(space) == edits
-    normalised = block.normalised()
-    assert [normalised.edit_set(row, space) for row in range(len(block))] == edits
-
-
-@pytest.mark.parametrize("edits", [EditSet(added={(0, 1)}), EditSet(removed={(0, 2)})])
-def test_a_proposal_that_does_not_fit_the_graph_is_refused(edits):
-    with pytest.raises(EditError) as error:
-        ProposalBlock.from_edits([EditSet(added={(0, 3)}), edits], PairSpace.of(path_graph(4)))
-    assert_sentence(error, str(edits))
-
-
-def test_singles_are_one_candidate_per_pair():
-    assert ProposalBlock.singles(torch.tensor([4, 9])).toggles.tolist() == [[4], [9]]
-
-
-# Assembling.
 
 
 def edge_rows(batch):
@@ -207,10 +97,10 @@ def test_a_block_is_assembled_to_the_batch_of_its_edited_graphs(name, count):
 @given(graphs_and_edits())
 def test_one_candidate_is_assembled_to_its_edited_graph(graph_and_edits):
     graph, edits = graph_and_edits
-    space, fill = PairSpace.of(graph), {"edge_attr": 3.0, "edge_weight": 2.0}
-    block = ProposalBlock.from_edits([edits], space)
+    fill = {"edge_attr": 3.0, "edge_weight": 2.0}
+    space = PairEdits(PairSpace.of(graph), fill=fill)
     theirs = Batch.from_data_list([edits.apply(graph, fill=fill)])
-    assert_same_batch(assemble(space, block.toggles, fill=fill), theirs)
+    assert_same_batch(space.batch(space.row(edits)[None]), theirs)
 
 
 def test_a_graph_too_large_for_tables_is_assembled_all_the_same(monkeypatch):
@@ -311,40 +201,3 @@ def test_dense_matrices_without_padding_are_the_same_as_with():
     padded = torch.cat([toggles, torch.full((len(toggles), 1), PAD)], dim=1)
     base = base_adjacency(space)
     assert torch.equal(adjacency(space, toggles, base), adjacency(space, padded, base))
-
-
-# Remembered answers.
-
-
-@given(
-    st.lists(st.lists(st.integers(-20, 20), min_size=1, max_size=15), max_size=12),
-    st.integers(1, 3),
-)
-def test_an_answer_store_remembers_like_a_dictionary(rounds, columns):
-    store, wanted = AnswerStore(columns), {}
-    everything = torch.arange(-25, 26)
-    for number, keys in enumerate(rounds):
-        fresh = sorted({key for key in keys if key not in wanted})
-        answers = torch.arange(len(fresh) * columns).reshape(-1, columns) + 100.0 * number
-        store.add(torch.tensor(fresh, dtype=torch.long), answers)
-        wanted.update(zip(fresh, answers.tolist(), strict=True))
-        assert len(store) == len(wanted)
-        known, found = store.find(everything)
-        assert found.shape == (51, columns)
-        for key, is_known, row in zip(everything.tolist(), known, found, strict=True):
-            assert bool(is_known) == (key in wanted)
-            assert row.tolist() == wanted[key] if key in wanted else bool(row.isnan().all())
-
-
-def test_an_answer_store_finds_the_largest_keys_and_the_same_key_twice():
-    store = AnswerStore(1)
-    store.add(torch.tensor([-(2**62), 0, 2**62]), torch.tensor([[1.0], [2.0], [3.0]]))
-    known, found = store.find(torch.tensor([-(2**62), 0, 0, 5, 2**62, 2**62 + 1]))
-    assert known.tolist() == [True, True, True, False, True, False]
-    assert found[known].flatten().tolist() == [1.0, 2.0, 2.0, 3.0]
-
-
-def test_an_empty_answer_store_knows_nothing():
-    known, found = AnswerStore(2).find(torch.tensor([1, 2]))
-    assert not known.any()
-    assert found.isnan().all()

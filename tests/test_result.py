@@ -96,7 +96,7 @@ def test_another_graph_under_a_new_checksum_is_refused(answer):
     from edgeflip.support.storage import checksum
 
     payload = json.loads(json.dumps(answer.to_dict()))
-    payload["graph"]["tensors"]["x"]["values"][0][0] = 7.0
+    payload["space"]["graph"]["tensors"]["x"]["values"][0][0] = 7.0
     del payload["checksum"]
     payload["checksum"] = checksum(payload)
     with pytest.raises(ArtifactError, match="not the one"):

@@ -7,8 +7,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, global_mean_pool
 
 from edgeflip import GCNClassifier, ModelOracle
-from edgeflip.core.candidates import PAD
-from edgeflip.core.graphs import PairSpace
+from edgeflip.core import PAD, PairEdits, PairSpace
 from edgeflip.errors import NotApplicableError
 from edgeflip.oracle.budget import MeteredOracle
 from edgeflip.oracle.weighted import SoftGraphs, batches
@@ -73,7 +72,7 @@ def test_weights_of_zero_and_one_are_the_edited_graph(oracle, pairs):
         answers = soft.logits(weights).softmax(dim=1)
         for space, own, toggled, answer in zip(SPACES, ids, soft.split(flip), answers, strict=True):
             row = torch.where(toggled, own, PAD).sort(descending=True).values[None]
-            hard = oracle.predict_edits(space, row)[0]
+            hard = oracle.predict_edits(PairEdits(space), row)[0]
             assert float((answer - hard).abs().max()) < 1e-5
 
 
