@@ -42,7 +42,6 @@ from edgeflip.core.graphs import (
     non_edges,
 )
 from edgeflip.core.noise import (
-    EdgeNoise,
     Noise,
     add_noise,
 )
@@ -50,6 +49,9 @@ from edgeflip.core.padding import (
     DenseGraphs,
     gcn_normalised,
     node_features,
+    plain_adjacency,
+    stacked_adjacency,
+    stacked_rows,
 )
 from edgeflip.core.space import (
     Edits,
@@ -74,7 +76,6 @@ __all__ = [
     "DenseGraphs",
     "Edge",
     "EdgeFill",
-    "EdgeNoise",
     "EditSet",
     "EditSpace",
     "Edits",
@@ -101,9 +102,12 @@ __all__ = [
     "node_features",
     "non_edges",
     "padded",
+    "plain_adjacency",
     "register_space",
     "rows_from_mask",
     "space_from_dict",
+    "stacked_adjacency",
+    "stacked_rows",
     "unrank",
     "widened",
 ]

@@ -34,24 +34,40 @@ class DenseGraphs:
             >>> DenseGraphs.of([path, dot]).mask.sum(dim=1).tolist()
             [2, 3]
         """
-        features = [node_features(graph) for graph in graphs]
-        size = max(rows.size(0) for rows in features)
-        x = torch.zeros(len(graphs), size, features[0].size(1))
-        adjacency = torch.zeros(len(graphs), size, size)
-        mask = torch.zeros(len(graphs), size, dtype=torch.bool)
-        for place, (graph, rows) in enumerate(zip(graphs, features, strict=True)):
-            x[place, : rows.size(0)] = rows
-            mask[place, : rows.size(0)] = True
-            source, target = graph.edge_index.cpu()
-            adjacency[place, source, target] = 1.0
-        adjacency.diagonal(dim1=1, dim2=2).zero_()
-        return cls(x, adjacency, mask)
+        adjacency, mask = stacked_adjacency(graphs)
+        return cls(stacked_rows([node_features(graph) for graph in graphs]), adjacency, mask)
 
     @property
     def pairs(self) -> Tensor:
         """Which ordered pairs of different nodes are there [b, n, n]."""
         there = self.mask.unsqueeze(1) & self.mask.unsqueeze(2)
         return there & ~torch.eye(self.mask.size(1), dtype=torch.bool)
+
+
+def stacked_adjacency(graphs: Sequence[Data]) -> tuple[Tensor, Tensor]:
+    """Adjacency matrices of graphs of any sizes, padded to the largest, and which nodes are there.
+
+    Returns:
+        0/1, symmetric, without self-loops [b, n, n], and a mask of nodes [b, n].
+    """
+    sizes = torch.tensor([int(graph.num_nodes or 0) for graph in graphs])
+    most = int(sizes.max())
+    adjacency = torch.zeros(len(graphs), most, most)
+    for index, graph in enumerate(graphs):
+        source, target = graph.edge_index.cpu()
+        adjacency[index, source, target] = 1.0
+    adjacency.diagonal(dim1=1, dim2=2).zero_()
+    return adjacency, torch.arange(most) < sizes[:, None]
+
+
+def stacked_rows(rows: Sequence[Tensor]) -> Tensor:
+    """Rows of nodes of several graphs, padded with zeros [b, n, F]."""
+    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
+
+
+def plain_adjacency(graph: Data) -> Tensor:
+    """The adjacency matrix of one graph, without self-loops [n, n]."""
+    return stacked_adjacency([graph])[0][0]
 
 
 def node_features(graph: Data) -> Tensor:

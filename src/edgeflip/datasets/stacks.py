@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core import stacked_adjacency
 from edgeflip.datasets.bundle import DatasetBundle
 from edgeflip.errors import DatasetError
 from edgeflip.oracle import GCNClassifier
@@ -39,11 +40,8 @@ class DenseStack:
     """Graphs of one size as adjacency matrices."""
 
     def __init__(self, graphs: Sequence[Data]) -> None:
-        nodes = _nodes(graphs[0])
         self.labels = _labels(graphs)
-        self.adjacency = torch.zeros(len(graphs), nodes, nodes)
-        for position, graph in enumerate(graphs):
-            self.adjacency[position, graph.edge_index[0], graph.edge_index[1]] = 1.0
+        self.adjacency, _ = stacked_adjacency(graphs)
         self.adjacency.diagonal(dim1=1, dim2=2).fill_(1.0)
         features = torch.stack([graph.x.float() for graph in graphs])
         # Where all graphs have the same features, as in the motif sets, one projection serves all.

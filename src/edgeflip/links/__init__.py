@@ -5,7 +5,6 @@ from edgeflip.links.model import (
     LinkSettings,
     check_links,
     fit_links,
-    plain_adjacency,
 )
 from edgeflip.links.predictor import (
     PredictorConfig,
@@ -27,5 +26,4 @@ __all__ = [
     "check_links",
     "fit_links",
     "known_pairs",
-    "plain_adjacency",
 ]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Edge, PairSpace, base_adjacency, node_features
+from edgeflip.core import Edge, PairSpace, node_features, plain_adjacency
 from edgeflip.errors import ConfigError, GraphError
 from edgeflip.links.predictor import LinkPredictor, PredictorConfig
 from edgeflip.links.training import (
@@ -124,7 +124,7 @@ class LinkModel:
         """
         pairs = PairSpace.of(graph)
         self.check_graph(graph)
-        base = plain_adjacency(pairs)[None]
+        base = plain_adjacency(pairs.graph)[None]
         result = self.predictor.probabilities(node_features(graph), base)[0]
         ids = pairs.ids_of(edges)
         u, v = pairs.ends(ids)
@@ -141,7 +141,7 @@ class LinkModel:
             pairs: The graph.
             check: Called now and then; what it raises ends the work.
         """
-        base, x = plain_adjacency(pairs)[None], node_features(pairs.graph)
+        base, x = plain_adjacency(pairs.graph)[None], node_features(pairs.graph)
         rated = self.predictor.probabilities(x, base, before_each=check)[0]
         u, v = pairs.ends(torch.arange(pairs.num_pairs))
         return rated[u, v]
@@ -153,7 +153,7 @@ class LinkModel:
         if self.settings.predictor.leave_one_out:
             return self.as_if_missing(pairs, edges, check=check)
         u, v = pairs.ends(edges)
-        x, base = node_features(pairs.graph), plain_adjacency(pairs)
+        x, base = node_features(pairs.graph), plain_adjacency(pairs.graph)
         return self.predictor.probabilities(x, base[None])[0, u, v]
 
     @torch.no_grad()
@@ -161,7 +161,7 @@ class LinkModel:
         self, pairs: PairSpace, edges: Tensor, *, check: Callable[[], None] = lambda: None
     ) -> Tensor:
         """How likely each edge is in the graph without it [edges]."""
-        x, base = node_features(pairs.graph), plain_adjacency(pairs)
+        x, base = node_features(pairs.graph), plain_adjacency(pairs.graph)
         likelihoods = [torch.empty(0)]
         # A few matrices at a time: a thousand edges of a thousand nodes would take gigabytes.
         for part in edges.split(max(1, _STACK_CELLS // pairs.num_nodes**2)):
@@ -286,11 +286,6 @@ def check_links(links: LinkModel, settings: LinkSettings) -> None:
             f"expected a link model with one_hot={settings.one_hot} and {settings.predictor}, got one_hot="
             f"{own[0]} and {own[1]}; fit another one or change the settings."
         )
-
-
-def plain_adjacency(pairs: PairSpace) -> Tensor:
-    """The graph's adjacency without self-loops [n, n]."""
-    return base_adjacency(pairs).fill_diagonal_(0.0)
 
 
 def _build(num_features: int, num_classes: int, settings: LinkSettings) -> LinkPredictor:

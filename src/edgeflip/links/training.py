@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.core import Edge, PairSpace, node_features
+from edgeflip.core import Edge, PairSpace, node_features, stacked_adjacency, stacked_rows
 from edgeflip.errors import ConfigError, GraphError, TrainingError
 from edgeflip.links.predictor import LinkPredictor
 from edgeflip.links.structure import PAIR_FEATURES
@@ -141,11 +141,7 @@ class PaddedGraphs:
     @property
     def x(self) -> Tensor:
         """Node features, padded with zeros [b, n, F]."""
-        count, size = self.mask.shape
-        padded = torch.zeros(count, size, self.features[0].size(1))
-        for place, rows in enumerate(self.features):
-            padded[place, : rows.size(0)] = rows
-        return padded
+        return stacked_rows(self.features)
 
     def take(self, places: Tensor) -> PaddedGraphs:
         """Some of the graphs, cut to the largest among them."""
@@ -188,20 +184,13 @@ def pad_graphs(
     forbidden: Knowledge = None,
 ) -> PaddedGraphs:
     """Stack graphs of any sizes."""
-    sizes = [int(graph.num_nodes or 0) for graph in graphs]
-    count, size = len(graphs), max(sizes)
     features = tuple(node_features(graph) for graph in graphs)
-    adjacency = torch.zeros(count, size, size)
-    mask = torch.zeros(count, size, dtype=torch.bool)
-    must, must_not = torch.zeros(2, count, size, size, dtype=torch.bool)
+    adjacency, mask = stacked_adjacency(graphs)
+    must, must_not = torch.zeros(2, *adjacency.shape, dtype=torch.bool)
     for place, graph in enumerate(graphs):
-        source, target = graph.edge_index
-        adjacency[place, source, target] = 1.0
-        mask[place, : sizes[place]] = True
         for known, matrix in ((required, must), (forbidden, must_not)):
             if known is not None:
                 _mark(graph, known, matrix[place])
-    adjacency.diagonal(dim1=1, dim2=2).zero_()
     if bool((must & must_not).any()):
         raise ConfigError(
             "expected required edges and forbidden pairs to be disjoint, got a pair in both; drop it "

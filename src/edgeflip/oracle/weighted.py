@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace, base_adjacency
+from edgeflip.core import PairSpace, stacked_adjacency, stacked_rows
 from edgeflip.errors import NotApplicableError, OracleError
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.masking import is_plain_gcn
@@ -173,27 +173,23 @@ class _Stacked:
         self._oracle = oracle
         model: Any = oracle.model
         self._model = model
-        nodes = max(space.num_nodes for space in spaces)
+        adjacency, mask = stacked_adjacency([space.graph for space in spaces])
+        nodes = adjacency.size(1)
         # Ones on the diagonal of padding too: a degree of 0 would be divided by.
-        matrices = torch.eye(nodes).repeat(len(spaces), 1, 1)
-        projected = torch.zeros(len(spaces), nodes, model.config.layers[0])
-        places = []
+        matrices = adjacency + torch.eye(nodes)
         with torch.no_grad():
-            for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
-                own = space.num_nodes
-                matrices[row, :own, :own] = base_adjacency(space)
-                projected[row, :own] = model.project(space.graph.x.to(oracle.device)).cpu()
-                u, v = space.ends(ids)
-                places.append(
-                    row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1)
-                )
+            own = [model.project(space.graph.x.to(oracle.device)).cpu() for space in spaces]
+        projected = stacked_rows(own)
+        places = []
+        for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
+            u, v = space.ends(ids)
+            places.append(row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1))
         device = oracle.device
         self._shape = (nodes, nodes)
         self._cells = matrices.flatten().to(device)
         self._places = torch.cat(places).flatten().to(device)
         self._projected = projected.to(device)
-        sizes = torch.tensor([space.num_nodes for space in spaces])
-        self._sizes = None if bool((sizes == nodes).all()) else sizes.to(device)
+        self._sizes = None if bool(mask.all()) else mask.sum(dim=1).to(device)
 
     def logits(self, versions: Tensor) -> Tensor:
         """See `_Backend`."""

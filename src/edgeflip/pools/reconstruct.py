@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, PairEdits, edited_cells, node_features
-from edgeflip.links import LinkModel, plain_adjacency
+from edgeflip.core import PAD, PairEdits, edited_cells, node_features, plain_adjacency
+from edgeflip.links import LinkModel
 
 # Cells of adjacency matrices made at once.
 _STACK_CELLS = 20_000_000
@@ -45,7 +45,7 @@ def likely_additions(
         choices = torch.cat([choices, sets[sets != PAD].unique()])
     if not (len(sets) and choices.numel()):
         return [torch.full((len(sets), 1), PAD) for _ in targets]
-    stack = plain_adjacency(space.pairs).repeat(len(sets), 1, 1)
+    stack = plain_adjacency(space.input).repeat(len(sets), 1, 1)
     cells, values = edited_cells(space.pairs, sets)
     stack.view(-1)[cells] = values
     # Targets share the encoder's work, but not the memory of large stacks.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace, candidate_keys, rows_from_mask
+from edgeflip.core import PairSpace, candidate_keys, plain_adjacency, rows_from_mask
 from edgeflip.errors import GraphError, NotApplicableError
 from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.d4explainer.config import D4Config
@@ -18,9 +18,8 @@ from edgeflip.explainers.d4explainer.denoiser import Denoiser
 from edgeflip.explainers.d4explainer.training import (
     DiffusionReport,
     DiffusionTrainer,
-    add_noise,
     features_of,
-    plain_adjacency,
+    flip_pairs,
 )
 from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget, Oracle, checked_proba
@@ -147,7 +146,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         """Which pairs of the graph denoised versions edit, some versions at a time [versions, pairs]."""
         space, limits, config = search.space.pairs, search.space.limits, self.config
         generator = search.generator("noise")
-        x, adjacency = features_of(space.graph)[None], plain_adjacency(space)
+        x, adjacency = features_of(space.graph)[None], plain_adjacency(space.graph)
         pairs = torch.arange(space.num_pairs)
         u, v = space.ends(pairs)
         edges = space.is_edge(pairs)
@@ -170,7 +169,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
     ) -> Tensor:
         """Logits of candidates, averaged over levels of noise [count, n, n]."""
         sigma = self.config.training.max_noise * torch.rand(count * levels, generator=generator)
-        noisy = add_noise(adjacency.repeat(count * levels, 1, 1), sigma, generator)
+        noisy = flip_pairs(adjacency.repeat(count * levels, 1, 1), sigma, generator)
         logits: Tensor = self.denoiser_(noisy, x, sigma)
         return logits.view(count, levels, *adjacency.shape).mean(dim=1)
 
@@ -186,7 +185,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
             raise NotApplicableError(self.obstacle_)
         space = PairSpace.of(graph)
         generator = torch.Generator().manual_seed(seed)
-        x, adjacency = features_of(graph)[None], plain_adjacency(space)
+        x, adjacency = features_of(graph)[None], plain_adjacency(space.graph)
         levels = self.config.levels or self.config.training.levels
         drawn = [
             self._logits(adjacency, x, 1, levels, generator) for _ in range(self.config.candidates)

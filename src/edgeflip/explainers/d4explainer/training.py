@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace
+from edgeflip.core import PairSpace, stacked_adjacency, stacked_rows
 from edgeflip.errors import NotApplicableError, TrainingError
 from edgeflip.explainers.d4explainer.config import DiffusionConfig
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
@@ -74,19 +74,14 @@ def stack(spaces: Sequence[PairSpace], labels: Tensor, oracle: Oracle) -> GraphB
     """
     everything = [torch.arange(space.num_pairs) for space in spaces]
     soft = SoftGraphs(oracle, spaces, everything)
-    sizes = torch.tensor([space.num_nodes for space in spaces])
-    nodes = int(sizes.max())
-    first = features_of(spaces[0].graph)
-    x = torch.zeros(len(spaces), nodes, first.size(1))
-    adjacency = torch.zeros(len(spaces), nodes, nodes)
+    x = stacked_rows([features_of(space.graph) for space in spaces])
+    adjacency, mask = stacked_adjacency([space.graph for space in spaces])
     rows = []
     for place, space in enumerate(spaces):
-        x[place, : space.num_nodes] = features_of(space.graph)
-        adjacency[place, : space.num_nodes, : space.num_nodes] = plain_adjacency(space)
         ends = space.ends(everything[place])
         rows.append(torch.cat([torch.full((1, space.num_pairs), place), ends]))
-    mask = None if bool((sizes == nodes).all()) else torch.arange(nodes) < sizes[:, None]
-    return GraphBatch(x, adjacency, mask, torch.cat(rows, dim=1), labels, soft)
+    padding = None if bool(mask.all()) else mask
+    return GraphBatch(x, adjacency, padding, torch.cat(rows, dim=1), labels, soft)
 
 
 def features_of(graph: Data) -> Tensor:
@@ -99,15 +94,7 @@ def features_of(graph: Data) -> Tensor:
     return graph.x.detach().cpu().reshape(graph.x.size(0), -1).float()
 
 
-def plain_adjacency(space: PairSpace) -> Tensor:
-    """The adjacency matrix without self-loops [n, n]."""
-    matrix = torch.zeros(space.num_nodes, space.num_nodes)
-    u, v = space.ends(space.edge_ids)
-    matrix[u, v] = matrix[v, u] = 1.0
-    return matrix
-
-
-def add_noise(adjacency: Tensor, sigma: Tensor, generator: torch.Generator) -> Tensor:
+def flip_pairs(adjacency: Tensor, sigma: Tensor, generator: torch.Generator) -> Tensor:
     """Every unordered pair flipped with its graph's probability [b, n, n].
 
     Args:
@@ -240,7 +227,7 @@ class DiffusionTrainer:
         """Logits of unordered pairs under levels of noise [levels, pairs]."""
         levels, count = len(sigma), len(batch.labels)
         each = sigma.repeat_interleave(count)
-        noisy = add_noise(batch.adjacency.repeat(levels, 1, 1), each, self._generator)
+        noisy = flip_pairs(batch.adjacency.repeat(levels, 1, 1), each, self._generator)
         if batch.mask is not None:
             there = batch.mask.repeat(levels, 1).float()
             noisy = noisy * there[:, :, None] * there[:, None, :]
