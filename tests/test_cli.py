@@ -286,7 +286,7 @@ def test_ctrl_c_while_training_ends_with_130_and_no_traceback(tmp_path):
 
 def test_learning_is_told_in_words():
     from edgeflip.cli.train import describe_learning
-    from edgeflip.explainers.rsgg_ce import GanReport
+    from edgeflip.explainers.rsgg_ce.training import GanReport
 
     assert describe_learning(None) == "nothing to learn"
     told = describe_learning((GanReport(3, 0.125, 0.25), GanReport(4, 0.5, 0.5)))

@@ -11,7 +11,7 @@ from conftest import make_graph, path_graph
 from edgeflip import Budget, Constraints, Noise, verify_certificate
 from edgeflip.core import PairSpace, edge_pairs
 from edgeflip.errors import ConstraintError
-from edgeflip.explainers.base import SearchInterrupted
+from edgeflip.explainers import SearchInterrupted
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.explainers.edgeflip import EdgeFlip
 from edgeflip.pools import SizeConfig

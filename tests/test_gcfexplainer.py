@@ -22,7 +22,8 @@ from edgeflip.explainers.gcfexplainer.distances import (
     place_ends,
     sizes,
 )
-from edgeflip.explainers.gcfexplainer.walk import Start, Walk
+from edgeflip.explainers.gcfexplainer.vertices import Start
+from edgeflip.explainers.gcfexplainer.walk import Walk
 from edgeflip.explainers.registry import make_explainer
 from edgeflip.support.seeding import seeded
 from edgeflip.testing import example_graphs, example_oracle

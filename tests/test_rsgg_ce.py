@@ -9,15 +9,12 @@ from edgeflip.core.graphs import edge_pairs
 from edgeflip.core.padding import DenseGraphs, gcn_normalised
 from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError, TrainingError
-from edgeflip.explainers.rsgg_ce import (
-    RSGG,
+from edgeflip.explainers.rsgg_ce import RSGG, RSGGConfig
+from edgeflip.explainers.rsgg_ce.draws import draw_order, draw_removals, prefixes
+from edgeflip.explainers.rsgg_ce.training import (
     Discriminator,
     GraphConvolution,
     ResidualGenerator,
-    RSGGConfig,
-    draw_order,
-    draw_removals,
-    prefixes,
 )
 from edgeflip.presets import PROFILES, load_preset
 from edgeflip.testing import example_graphs, example_oracle

@@ -105,7 +105,7 @@ def test_constraints_narrow_groups_levels_and_cost():
         Constraints(keep_connected=True),
         Constraints(room={0: 0, 1: 1}),
     ],
-    ids=str,
+    ids=["free", "additions", "edits and nodes", "edges and pairs", "connected", "room"],
 )
 def test_a_level_is_what_was_written_apart_for_the_verifier(cost, constraints):
     space = PairEdits.of(random_graph(5, seed=3), constraints)
