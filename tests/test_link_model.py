@@ -133,6 +133,23 @@ def test_a_model_for_other_classes_or_features_is_refused(kind, config):
     assert_sentence(error, "3 features", "got 4")
 
 
+def test_without_conditioning_the_number_of_classes_does_not_matter():
+    config = dataclasses.replace(OURS, one_hot=False)
+    made = EdgeFlip(config, links=learned(False))
+    oracle = example_oracle(features=3)
+    assert oracle.num_classes == 2
+    answer = made.fit([], oracle).explain(example_graphs(1, seed=4, features=3)[0])
+    assert "without" not in answer.trace.notes
+
+
+def test_an_oracle_that_learns_its_classes_late_is_refused_late():
+    late = ModelOracle(example_oracle(features=3).model)
+    made = DRCFGNN(PAPER, links=learned()).fit([], late)
+    with pytest.raises(ConfigError) as error:
+        made.explain(example_graphs(1, seed=4, features=3)[0])
+    assert_sentence(error, "2 classes", "got one for 3")
+
+
 def test_without_a_model_nobody_knows_how_likely_edges_are():
     made = EdgeFlip().fit([], MotifEdges())
     for ask in (lambda: made.report_, lambda: made.edge_probabilities(ring_and_tail())):
@@ -178,7 +195,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path, one_hot):
 def test_what_is_no_saved_link_model_is_refused(tmp_path):
     EdgeFlip(OURS).fit(train_graphs(), MotifEdges()).save(tmp_path / "explainer")
     for folder in ("explainer", "nowhere"):
-        with pytest.raises(EdgeflipError, match="^expected a .*saved link model") as error:
+        with pytest.raises(EdgeflipError, match=r"^expected a .*saved link model") as error:
             LinkModel.load(tmp_path / folder)
         assert "\n" not in str(error.value)
     learned().save(tmp_path / "links")

@@ -598,7 +598,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         except KeyboardInterrupt:
             # Even now: fewer answers, but each one checked.
             end = Ended("interrupted")
-            found, flips = Finish(search, Selection(keep=1)).counterfactuals()
+            found, flips = Finish(search, Selection(keep=1), minimal=minimal).counterfactuals()
         answer = CounterfactualSet(
             space=search.space,
             goal=search.goal,
