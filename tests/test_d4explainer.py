@@ -6,7 +6,7 @@ import torch
 
 from conftest import assert_sentence, make_graph
 from edgeflip import Budget, Constraints, GCNClassifier, ModelOracle
-from edgeflip.core.graphs import PairSpace
+from edgeflip.core import PairSpace, plain_adjacency
 from edgeflip.errors import ConfigError, GraphError
 from edgeflip.explainers.d4explainer import (
     D4Config,
@@ -17,9 +17,8 @@ from edgeflip.explainers.d4explainer import (
 from edgeflip.explainers.d4explainer.denoiser import Denoiser, PairLinear
 from edgeflip.explainers.d4explainer.training import (
     DiffusionTrainer,
-    add_noise,
+    flip_pairs,
     other_class_loss,
-    plain_adjacency,
 )
 from edgeflip.explainers.registry import make_explainer
 from edgeflip.testing import example_graphs, example_oracle
@@ -41,7 +40,7 @@ def fitted():
 
 def random_adjacency(count, nodes, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return add_noise(torch.zeros(count, nodes, nodes), torch.full((count,), 0.4), generator)
+    return flip_pairs(torch.zeros(count, nodes, nodes), torch.full((count,), 0.4), generator)
 
 
 # Noise.
@@ -51,7 +50,7 @@ def test_noise_is_symmetric_without_loops_and_as_strong_as_asked():
     generator = torch.Generator().manual_seed(0)
     clean = random_adjacency(200, 20)
     sigma = torch.linspace(0, 0.4, 200)
-    noisy = add_noise(clean, sigma, generator)
+    noisy = flip_pairs(clean, sigma, generator)
     assert torch.equal(noisy, noisy.transpose(1, 2))
     assert not noisy.diagonal(dim1=1, dim2=2).any()
     assert set(noisy.unique().tolist()) == {0.0, 1.0}

@@ -12,6 +12,7 @@ from edgeflip import Budget, Constraints, Noise, verify_certificate
 from edgeflip.core import PairSpace, edge_pairs
 from edgeflip.errors import ConstraintError
 from edgeflip.explainers import SearchInterrupted
+from edgeflip.explainers import running as running_module
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.explainers.edgeflip import EdgeFlip
 from edgeflip.pools import SizeConfig
@@ -101,9 +102,8 @@ class Additions:
         return frozenset(self.names[pair] for pair in edge_pairs(graph) & set(self.names))
 
 
-@pytest.mark.parametrize("number", [None, 3])
-def test_an_early_end_reckons_with_answers_that_are_left_out_later(number):
-    made = make_ours(
+def make_adding():
+    return make_ours(
         predictor=Told(dict.fromkeys(Additions.names, 0.9), num_classes=2),
         oracle=Additions(),
         known=[1, 1],
@@ -111,8 +111,24 @@ def test_an_early_end_reckons_with_answers_that_are_left_out_later(number):
         one_hot=False,
         threshold=0.5,
     )
+
+
+@pytest.mark.parametrize("number", [None, 3])
+def test_an_early_end_reckons_with_answers_that_are_left_out_later(number):
     # X and Y score highest but hold X, which flips alone; A, B and C score higher than X.
-    assert len(made.explain(ring_and_tail(), number=number).best.edits.added) == 3
+    assert len(make_adding().explain(ring_and_tail(), number=number).best.edits.added) == 3
+
+
+def test_ctrl_c_during_the_proof_leaves_an_answer_without_needless_edits(monkeypatch):
+    def interrupted(search, most):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running_module, "certify", interrupted)
+    made = make_adding()
+    with pytest.raises(SearchInterrupted) as stop:
+        made.explain(ring_and_tail())
+    assert len(stop.value.partial.best.edits.added) == 3
+    assert stop.value.partial.certificate is None
 
 
 def test_removal_sets_are_scored_only_when_single_edits_do_not_suffice(monkeypatch):

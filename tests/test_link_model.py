@@ -133,6 +133,23 @@ def test_a_model_for_other_classes_or_features_is_refused(kind, config):
     assert_sentence(error, "3 features", "got 4")
 
 
+def test_without_conditioning_the_number_of_classes_does_not_matter():
+    config = dataclasses.replace(OURS, one_hot=False)
+    made = EdgeFlip(config, links=learned(False))
+    oracle = example_oracle(features=3)
+    assert oracle.num_classes == 2
+    answer = made.fit([], oracle).explain(example_graphs(1, seed=4, features=3)[0])
+    assert "without" not in answer.trace.notes
+
+
+def test_an_oracle_that_learns_its_classes_late_is_refused_late():
+    late = ModelOracle(example_oracle(features=3).model)
+    made = DRCFGNN(PAPER, links=learned()).fit([], late)
+    with pytest.raises(ConfigError) as error:
+        made.explain(example_graphs(1, seed=4, features=3)[0])
+    assert_sentence(error, "2 classes", "got one for 3")
+
+
 def test_without_a_model_nobody_knows_how_likely_edges_are():
     made = EdgeFlip().fit([], MotifEdges())
     for ask in (lambda: made.report_, lambda: made.edge_probabilities(ring_and_tail())):

@@ -17,7 +17,6 @@ from edgeflip.oracle.model import ModelOracle
 from edgeflip.presets import OracleSettings
 from edgeflip.support.storage import read_artifact, write_artifact
 from edgeflip.training.oracles import (
-    EpochReport,
     TrainingInterrupted,
     fit_classifier,
     load_oracle,
@@ -26,6 +25,7 @@ from edgeflip.training.oracles import (
     train_and_save,
     train_oracle,
 )
+from edgeflip.training.reports import EpochReport
 
 QUICK = OracleSettings(layers=(8, 8), normalize=False, epochs=3, learning_rate=0.01)
 

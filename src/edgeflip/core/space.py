@@ -180,6 +180,7 @@ class PairEdits:
         constraints: What may change.
         fill: The attributes of added edges.
         lost_rules: Names of rules in Python that a saved space had; only their names were kept.
+        lost_fill: Whether a saved space had a fill that could not be kept, a function or a tensor.
 
     Example:
         >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
@@ -194,6 +195,7 @@ class PairEdits:
     constraints: Constraints = FREE
     fill: EdgeFill | None = None
     lost_rules: tuple[str, ...] = ()
+    lost_fill: bool = False
 
     kind: ClassVar[str] = "pairs"
 
@@ -363,6 +365,12 @@ class PairEdits:
         Raises:
             ConstraintError: If rules are missing, or the constraints are others.
         """
+        if self.lost_fill:
+            raise ConstraintError(
+                "expected an answer that knows the attributes of added edges, got one read from a file, "
+                "which does not keep a fill that is a function or a tensor; pass the answer as explain "
+                "returned it."
+            )
         if constraints is None:
             if self.lost_rules:
                 raise ConstraintError(
@@ -390,6 +398,7 @@ class PairEdits:
             "fingerprint": fingerprint(self.input),
             "constraints": self.constraints_to_dict(),
             "fill": _plain_fill(self.fill),
+            "fill_kept": self.fill is None or _plain_fill(self.fill) is not None,
         }
 
     @classmethod
@@ -406,7 +415,13 @@ class PairEdits:
         lost = tuple(name for name in plain["rules"] if name != stays_connected.__name__)
         plain["rules"] = ()
         constraints = Constraints.from_dict(plain)
-        return cls(PairSpace.of(graph), constraints, payload.get("fill"), lost)
+        return cls(
+            PairSpace.of(graph),
+            constraints,
+            payload["fill"],
+            lost_rules=lost,
+            lost_fill=not payload["fill_kept"],
+        )
 
 
 def _plain_fill(fill: EdgeFill | None) -> Any:

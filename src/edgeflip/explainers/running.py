@@ -165,7 +165,7 @@ def _answer(
     except KeyboardInterrupt:
         # Even now: fewer answers, but each one checked.
         end = Ended("interrupted")
-        found, flips = Finish(search, Selection(keep=1)).counterfactuals()
+        found, flips = Finish(search, Selection(keep=1), minimal=minimal).counterfactuals()
     answer = CounterfactualSet(
         space=search.space,
         goal=search.goal,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, ClassVar, TypeVar
 
@@ -12,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge
-from edgeflip.errors import ConfigError, NotFittedError
+from edgeflip.errors import ConfigError, NotFittedError, OracleError
 from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.running import PairSearch
 from edgeflip.links import (
@@ -26,7 +27,7 @@ from edgeflip.links import (
 )
 from edgeflip.oracle import Budget, Oracle
 from edgeflip.presets import Preset
-from edgeflip.search import Ranking
+from edgeflip.search import Ranking, needs_of
 
 ConfigT = TypeVar("ConfigT")
 
@@ -111,6 +112,11 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
                 seed=torch.initial_seed() % 2**63,
                 progress=self.progress,
             )
+        if links is None and "likelihood" in needs_of(self.ranking):
+            raise ConfigError(
+                "expected graphs to learn from for a ranking that asks how likely edits are, got none; pass "
+                "some, or links=, or another ranking."
+            )
         if links is not None:
             self.links_ = links
             self.max_nodes_ = self._max_nodes or links.half_a_graph
@@ -162,10 +168,7 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
 
 def _check_given(links: LinkModel, graphs: Sequence[Data], oracle: Oracle) -> None:
     """Refuse a link model that was fitted for other classes or other graphs."""
-    if len(links.known) != oracle.num_classes:
-        raise ConfigError(
-            f"expected a link model for the {oracle.num_classes} classes of the oracle, got one for "
-            f"{len(links.known)}; fit it with this oracle."
-        )
+    with suppress(OracleError):  # an oracle that does not know its classes before its first answer
+        links.check_classes(oracle.num_classes)
     for graph in graphs[:1]:
         links.check_graph(graph)

@@ -95,11 +95,24 @@ class LinkModel:
         """Classes to condition on: the target, or each other class, or none without one-hot."""
         if not self.settings.one_hot:
             return [None]
+        self.check_classes(goal.num_classes)
         wanted = [goal.target] if goal.target is not None else range(goal.num_classes)
         classes = [c for c in wanted if c is not None and c != goal.label]
         # A class that no training graph had says nothing; then the predictor is asked without one.
         known: list[int | None] = [c for c in classes if float(self.known[c]) > 0]
         return known or [None]
+
+    def check_classes(self, number: int) -> None:
+        """Refuse another number of classes than it is conditioned on.
+
+        Raises:
+            ConfigError: Saying how many there are.
+        """
+        if self.settings.one_hot and number != len(self.known):
+            raise ConfigError(
+                f"expected a link model for the {number} classes of the oracle, got one for "
+                f"{len(self.known)}; fit it with this oracle."
+            )
 
     def check_graph(self, graph: Data) -> None:
         """Refuse a graph whose features are not those of the graphs learned from.
