@@ -53,11 +53,13 @@ from edgeflip.core.padding import (
     stacked_adjacency,
     stacked_rows,
 )
+from edgeflip.core.pairs import (
+    PairEdits,
+)
 from edgeflip.core.space import (
     Edits,
     EditSpace,
     Level,
-    PairEdits,
     register_space,
     space_from_dict,
 )
