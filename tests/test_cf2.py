@@ -24,7 +24,7 @@ GRAPHS = [
 
 
 class OneEdge:
-    """An oracle whose class 0 hangs on one edge alone."""
+    """An oracle whose class 0 depends on one edge alone."""
 
     num_classes = 3
 

@@ -98,10 +98,10 @@ def test_training_and_validation_graphs_are_different_ones():
         graph.x = torch.full((12, 2), float(place))
     trainer = make_trainer(made, validation=0.25)
     held = {float(value) for value in trainer.val.x[:, 0, 0]}
-    learnt = {float(value) for value in trainer.train.x[:, 0, 0]}
+    learned = {float(value) for value in trainer.train.x[:, 0, 0]}
     assert len(held) == 3
-    assert held | learnt == set(range(12))
-    assert not held & learnt
+    assert held | learned == set(range(12))
+    assert not held & learned
 
 
 def test_the_best_epoch_is_kept_and_patience_ends_the_training(monkeypatch):

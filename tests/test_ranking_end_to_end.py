@@ -73,7 +73,7 @@ def test_names_are_taken_wherever_an_explainer_is_made():
 
 
 @cache
-def learnt():
+def learned():
     config = EdgeFlipConfig(
         max_nodes=5,
         seconds=None,
@@ -84,8 +84,8 @@ def learnt():
 
 
 def with_ranking(ranking, oracle=None, **settings):
-    made = EdgeFlip(dataclasses.replace(learnt().config, **settings), ranking=ranking)
-    vars(made).update({key: value for key, value in vars(learnt()).items() if key.endswith("_")})
+    made = EdgeFlip(dataclasses.replace(learned().config, **settings), ranking=ranking)
+    vars(made).update({key: value for key, value in vars(learned()).items() if key.endswith("_")})
     made.oracle_ = oracle or made.oracle_
     return made
 

@@ -57,7 +57,7 @@ class KeepsItsFirstFit(RandomSearch):
 
 
 class KeepsWhatItLearntFirst(RandomSearch):
-    """The oracle is new, what was learnt from the graphs is not."""
+    """The oracle is new, what was learned from the graphs is not."""
 
     name = "first-lesson"
     lesson = None
@@ -152,7 +152,7 @@ class MovesNumPyInFit(RandomSearch):
 
 
 class DrawsFromTheCaller(RandomSearch):
-    """Its answers hang on the global state, which it puts back."""
+    """Its answers depend on the global state, which it puts back."""
 
     name = "caller"
 

@@ -81,8 +81,8 @@ class Ground:
         """Which test graphs are explained."""
         truth = [truth_of(graph) for graph in self.bundle.test]
         chosen = [
-            place
-            for place, (label, true) in enumerate(zip(self.predicted, truth, strict=True))
+            index
+            for index, (label, true) in enumerate(zip(self.predicted, truth, strict=True))
             if label == true or not self.spec.only_correct
         ]
         return chosen[: self.spec.most_graphs(self.bundle.name)]

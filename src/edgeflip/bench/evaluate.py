@@ -99,8 +99,8 @@ class Evaluation:
 
     def graph_rows(self, places: Sequence[int]) -> list[Row]:
         """Explain test graphs and rate the answers; whatever goes wrong becomes part of the rows."""
-        rows = [self._empty_row(place) for place in places]
-        attempts = self._attempts([self.ground.bundle.test[place] for place in places])
+        rows = [self._empty_row(index) for index in places]
+        attempts = self._attempts([self.ground.bundle.test[index] for index in places])
         for row, attempt in zip(rows, attempts, strict=True):
             row |= (
                 _failure(attempt.answer)

@@ -88,17 +88,17 @@ def run_bench(
         raise ConfigError(f"expected at least one worker, got {workers}.")
     _check(spec)
     part = _Part.of(spec, datasets, methods)
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise ConfigError(f"expected a folder for the results, got the file {place}; give another.")
-    place.mkdir(parents=True, exist_ok=True)
-    with locked(place):
-        meta = open_meta(spec, place, name=name, command=command, resume=resume)
-        journal = Journal(place / RESULTS)
+    index = Path(folder)
+    if index.exists() and not index.is_dir():
+        raise ConfigError(f"expected a folder for the results, got the file {index}; give another.")
+    index.mkdir(parents=True, exist_ok=True)
+    with locked(index):
+        meta = open_meta(spec, index, name=name, command=command, resume=resume)
+        journal = Journal(index / RESULTS)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
-        home = Path(models) if models is not None else place / "models"
-        session = _Session(spec, part, place, meta, journal, workers, home, data_dir, tell)
+        home = Path(models) if models is not None else index / "models"
+        session = _Session(spec, part, index, meta, journal, workers, home, data_dir, tell)
         try:
             return session.run(progress=progress)
         except KeyboardInterrupt:
@@ -249,15 +249,17 @@ class _Session:
 
     def _missing_graphs(self, grounds: Sequence[tuple[str, int]]) -> Iterator[Task]:
         for dataset, seed in grounds:
-            places = self._ground(dataset, seed).places
+            indices = self._ground(dataset, seed).places
             for method in self._methods_on(dataset):
                 label = self.spec.label(method)
-                todo = [p for p in places if ("graph", dataset, label, seed, p) not in self.journal]
+                todo = [
+                    p for p in indices if ("graph", dataset, label, seed, p) not in self.journal
+                ]
                 reason = self.journal.rows[("fit", dataset, label, seed, -1)].get("error")
                 if reason is not None:
                     evaluation = Evaluation(self._ground(dataset, seed), method)
-                    for place in todo:
-                        self.journal.append(evaluation.failed_row(place, reason))
+                    for index in todo:
+                        self.journal.append(evaluation.failed_row(index, reason))
                         self.measured += 1
                     continue
                 chunk = _TOGETHER if method.explains_together else _CHUNK

@@ -102,14 +102,14 @@ class BenchSpec:
                 raise ConfigError(f"expected at least one entry in '{name}', got none; add one.")
         object.__setattr__(self, "datasets", tuple(map(canonical_name, self.datasets)))
         if isinstance(self.graphs, Mapping):
-            named = {canonical_name(name): most for name, most in self.graphs.items()}
+            named = {canonical_name(name): limit for name, limit in self.graphs.items()}
             object.__setattr__(self, "graphs", named)
             if elsewhere := sorted(set(named) - set(self.datasets)):
                 raise ConfigError(
                     f"expected graphs for datasets of the benchmark, got '{elsewhere[0]}'; name some of "
                     f"{list(self.datasets)}."
                 )
-        limits = [most for name in self.datasets if (most := self.most_graphs(name)) is not None]
+        limits = [limit for name in self.datasets if (limit := self.most_graphs(name)) is not None]
         if min(self.seeds) < 0 or self.keep < 1 or min(limits, default=1) < 1:
             raise ConfigError(
                 "expected seeds of at least 0, and keep and graphs of at least 1, got "
@@ -221,9 +221,9 @@ def load_spec(spec: str | Path) -> tuple[str, BenchSpec]:
     if isinstance(methods, list):
         # One by one, so that an error names the keys of a method.
         table["methods"] = [
-            read_settings(MethodSpec, entry, where=f"method {place + 1} of the spec '{name}'")
+            read_settings(MethodSpec, entry, where=f"method {index + 1} of the spec '{name}'")
             if isinstance(entry, dict)
             else entry
-            for place, entry in enumerate(methods)
+            for index, entry in enumerate(methods)
         ]
     return name, read_settings(BenchSpec, table, where=f"the spec '{name}'")

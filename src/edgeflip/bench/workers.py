@@ -136,7 +136,7 @@ class Crew:
 def _single(task: Task) -> list[Task]:
     if len(task.places) < 2 or (task.method and task.method.explains_together):
         return [task]
-    return [Task(task.dataset, task.seed, task.method, (place,)) for place in task.places]
+    return [Task(task.dataset, task.seed, task.method, (index,)) for index in task.places]
 
 
 @contextmanager

@@ -45,9 +45,9 @@ class Summarizing:
         graphs = graphs_of(bundle, self.wanted.split)
         aim = _aim(bundle, self.wanted.from_class, self.wanted.to_class)
         oracle, _ = self.trained.load(bundle)
-        summary, places = self._walk(bundle, graphs, aim, oracle, config)
+        summary, indices = self._walk(bundle, graphs, aim, oracle, config)
         shown = min(self.wanted.patterns, len(summary))
-        payload = _payload(summary, bundle, self.wanted.split, places, shown)
+        payload = _payload(summary, bundle, self.wanted.split, indices, shown)
         if out is not None:
             write_json(out / "summary.json", payload)
             title = f"{bundle.name}: {payload['from']} to {payload['to']}"

@@ -61,8 +61,8 @@ def assemble(
 
 def _unique_fill(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) -> Tensor:
     """Fill rows per added pair, asking a fill function once per distinct pair."""
-    distinct, place = torch.unique(ids, return_inverse=True)
-    return fill_rows(space, distinct, key, fill)[place]
+    distinct, index = torch.unique(ids, return_inverse=True)
+    return fill_rows(space, distinct, key, fill)[index]
 
 
 def _repeat_other_attributes(graph: Data, batch: Batch, count: int, *, skip: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ def _repeat_tensor(graph: Data, key: str, value: Tensor, count: int) -> Tensor:
     if isinstance(step, int) and step == 0:
         return copies
     shift = (torch.arange(count) * torch.as_tensor(step)).repeat_interleave(value.size(axis))
-    return copies + shift.reshape([-1 if place == axis else 1 for place in range(value.dim())])
+    return copies + shift.reshape([-1 if index == axis else 1 for index in range(value.dim())])
 
 
 def edited_cells(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor]:
@@ -108,12 +108,12 @@ def edited_cells(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor]:
         what stands there after the edit: 1 for an edge that comes, 0 for one that goes.
     """
     nodes = space.num_nodes
-    row, place = (toggles >= 0).nonzero(as_tuple=True)
-    ids = toggles[row, place]
+    row, index = (toggles >= 0).nonzero(as_tuple=True)
+    ids = toggles[row, index]
     u, v = space.ends(ids)
     start = row * (nodes * nodes)
-    places = torch.cat([start + u * nodes + v, start + v * nodes + u])
-    return places, (space.slots(ids) < 0).float().repeat(2)
+    indices = torch.cat([start + u * nodes + v, start + v * nodes + u])
+    return indices, (space.slots(ids) < 0).float().repeat(2)
 
 
 def adjacency(space: PairSpace, toggles: Tensor, base: Tensor) -> Tensor:
@@ -125,8 +125,8 @@ def adjacency(space: PairSpace, toggles: Tensor, base: Tensor) -> Tensor:
         base: The graph's own adjacency, from `base_adjacency` [n, n].
     """
     matrices = base.repeat(toggles.size(0), 1, 1)
-    places, values = edited_cells(space, toggles)
-    matrices.view(-1)[places] = values
+    indices, values = edited_cells(space, toggles)
+    matrices.view(-1)[indices] = values
     return matrices
 
 

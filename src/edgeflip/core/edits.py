@@ -209,13 +209,13 @@ def edited_columns(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor, T
         and its pair id; in the order of graphs.
     """
     slots = space.slots(toggles.clamp(min=0)).masked_fill(toggles < 0, -1)
-    row, place = (slots >= 0).nonzero(as_tuple=True)
+    row, index = (slots >= 0).nonzero(as_tuple=True)
     keep = torch.ones(len(toggles), space.graph.edge_index.size(1), dtype=torch.bool)
     # Both directions go together, or the GCN norm sees a directed graph.
-    keep[row[:, None], space.columns[slots[row, place]]] = False
+    keep[row[:, None], space.columns[slots[row, index]]] = False
     kept_row, kept_column = keep.nonzero(as_tuple=True)
-    new_row, place = ((toggles >= 0) & (slots < 0)).nonzero(as_tuple=True)
-    return kept_row, kept_column, new_row, toggles[new_row, place]
+    new_row, index = ((toggles >= 0) & (slots < 0)).nonzero(as_tuple=True)
+    return kept_row, kept_column, new_row, toggles[new_row, index]
 
 
 def both_directions(space: PairSpace, ids: Tensor) -> Tensor:

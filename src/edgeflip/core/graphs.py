@@ -48,7 +48,7 @@ def id_pairs(ids: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
         [(0, 1), (2, 3)]
     """
     width = 2 * num_nodes - 1
-    # Solve the row's quadratic in floating point, then mend the last unit, which rounding can cost.
+    # Solve the row's quadratic in floating point, then correct the last unit, which rounding can cost.
     low = ((width - torch.sqrt((width * width - 8 * ids).double())) / 2).long()
     low = torch.where(low * (width - low) // 2 > ids, low - 1, low)
     low = torch.where((low + 1) * (width - low - 1) // 2 <= ids, low + 1, low)
@@ -112,10 +112,10 @@ class PairSpace:
         """Position of each pair in `edge_ids`, or -1 where the pair is no edge; any shape."""
         if self._slots is not None:
             return self._slots[ids]
-        place = torch.searchsorted(self.edge_ids, ids).clamp_(max=max(0, self.edge_ids.numel() - 1))
+        index = torch.searchsorted(self.edge_ids, ids).clamp_(max=max(0, self.edge_ids.numel() - 1))
         if not self.edge_ids.numel():
             return torch.full_like(ids, -1)
-        return torch.where(self.edge_ids[place] == ids, place, -1)
+        return torch.where(self.edge_ids[index] == ids, index, -1)
 
     def ends(self, ids: Tensor) -> Tensor:
         """Both ends of pairs, the smaller first [2, *ids.shape]."""

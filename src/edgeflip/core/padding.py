@@ -51,13 +51,13 @@ def stacked_adjacency(graphs: Sequence[Data]) -> tuple[Tensor, Tensor]:
         0/1, symmetric, without self-loops [b, n, n], and a mask of nodes [b, n].
     """
     sizes = torch.tensor([int(graph.num_nodes or 0) for graph in graphs])
-    most = int(sizes.max())
-    adjacency = torch.zeros(len(graphs), most, most)
+    limit = int(sizes.max())
+    adjacency = torch.zeros(len(graphs), limit, limit)
     for index, graph in enumerate(graphs):
         source, target = graph.edge_index.cpu()
         adjacency[index, source, target] = 1.0
     adjacency.diagonal(dim1=1, dim2=2).zero_()
-    return adjacency, torch.arange(most) < sizes[:, None]
+    return adjacency, torch.arange(limit) < sizes[:, None]
 
 
 def stacked_rows(rows: Sequence[Tensor]) -> Tensor:

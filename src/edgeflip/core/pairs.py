@@ -133,13 +133,13 @@ class PairEdits:
     def level(self, cost: int) -> PairLevel:
         """All edit sets of a size within the limits on numbers and pairs."""
         limits = self.limits
-        most = cost if cost <= limits.max_edits else -1
+        limit = cost if cost <= limits.max_edits else -1
         return PairLevel.of(
             cost,
             limits.removals,
             limits.additions,
-            max_removed=min(limits.max_removed, most),
-            max_added=min(limits.max_added, most),
+            max_removed=min(limits.max_removed, limit),
+            max_added=min(limits.max_added, limit),
         )
 
     def plainly(self, cost: int) -> Iterator[EditSet]:

@@ -36,7 +36,7 @@ def _keeps_limits(
     limits: Constraints, added: frozenset[Edge], removed: frozenset[Edge], bridges: set[Edge]
 ) -> bool:
     counts = ((limits.max_added, added), (limits.max_removed, removed))
-    if any(most is not None and len(edits) > most for most, edits in counts):
+    if any(limit is not None and len(edits) > limit for limit, edits in counts):
         return False
     if limits.max_edits is not None and len(added) + len(removed) > limits.max_edits:
         return False

@@ -166,8 +166,8 @@ def stratified_split(
     """
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
     for label in sorted(set(labels)):
-        members = [place for place, own in enumerate(labels) if own == label]
+        members = [index for index, own in enumerate(labels) if own == label]
         within = random_split(len(members), seed, shares)
         for part, chosen in zip(parts, (within.train, within.val, within.test), strict=True):
-            part.extend(members[place] for place in chosen)
+            part.extend(members[index] for index in chosen)
     return Split(*(tuple(sorted(part)) for part in parts))

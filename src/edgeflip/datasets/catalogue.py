@@ -50,16 +50,16 @@ class RequiredFile:
             data_dir: the data folder.
             otherwise: what the user can do when the file is not there, as the end of a sentence.
         """
-        place = self.place(data_dir)
-        if not place.exists():
-            raise DatasetError(f"expected the file {place}, found none; {otherwise}.")
-        content = read_inside(place, data_dir)
-        if place.suffix == ".gz" and not self.path.endswith(".gz"):
-            content = unpacked(content, place)
+        index = self.place(data_dir)
+        if not index.exists():
+            raise DatasetError(f"expected the file {index}, found none; {otherwise}.")
+        content = read_inside(index, data_dir)
+        if index.suffix == ".gz" and not self.path.endswith(".gz"):
+            content = unpacked(content, index)
         found = hashlib.sha256(content).hexdigest()
         if found != self.sha256:
             raise DatasetError(
-                f"expected {place} to have sha256 {self.sha256}, got {found} "
+                f"expected {index} to have sha256 {self.sha256}, got {found} "
                 f"({len(content)} bytes); the file is damaged or another one, fetch it again."
             )
         return content

@@ -49,28 +49,28 @@ def fetch_dataset(
 
 def fetch_file(file: RequiredFile, folder: Path, *, progress: bool = False) -> Path:
     """Download one file to its place; a checksum that is wrong leaves nothing there."""
-    place = folder / file.path
-    part = place.with_name(f"{place.name}.part")
+    index = folder / file.path
+    part = index.with_name(f"{index.name}.part")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        index.parent.mkdir(parents=True, exist_ok=True)
         _download(str(file.url), part, progress=progress)
         content = part.read_bytes()
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise DatasetError(
             f"expected to download {file.url}, got '{reason}'; check the network and run it again, "
-            f"or put the file at {place} yourself."
+            f"or put the file at {index} yourself."
         ) from None
     except OSError as error:
         raise DatasetError(
-            f"expected to write {place}, got '{error.strerror}'; check free space and permissions."
+            f"expected to write {index}, got '{error.strerror}'; check free space and permissions."
         ) from None
     # Some copies differ in their line ends only.
     for version in (content, content.replace(b"\r\n", b"\n")):
         if hashlib.sha256(version).hexdigest() == file.sha256:
             part.write_bytes(version)
-            part.replace(place)
-            return place
+            part.replace(index)
+            return index
     part.unlink()
     raise DatasetError(
         f"expected {file.url} to have sha256 {file.sha256}, got "
@@ -81,7 +81,7 @@ def fetch_file(file: RequiredFile, folder: Path, *, progress: bool = False) -> P
 
 def _download(url: str, part: Path, *, progress: bool) -> None:
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DatasetError(f"expected a web address, got '{url}'; mend the catalogue.")
+        raise DatasetError(f"expected a web address, got '{url}'; correct the catalogue.")
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:

@@ -113,12 +113,12 @@ class TokenEncoder:
         while start < len(order):
             # A piece is rarely shorter than two letters; a rough guess is enough to fill a call.
             longest = max(1, lengths[order[min(start + 64, len(order) - 1)]] // 3)
-            places = order[start : start + max(1, _PIECES_PER_CALL // longest)]
-            rows = self._encode_together([texts[place] for place in places])
-            for place, row in zip(places, rows, strict=True):
+            indices = order[start : start + max(1, _PIECES_PER_CALL // longest)]
+            rows = self._encode_together([texts[place] for place in indices])
+            for place, row in zip(indices, rows, strict=True):
                 features[place] = row
-            on_texts(len(places))
-            start += len(places)
+            on_texts(len(indices))
+            start += len(indices)
         return features
 
     def _encode_together(self, texts: list[Sequence[str]]) -> list[Tensor]:
@@ -144,8 +144,8 @@ class TokenEncoder:
             )
         joined = torch.cat([hidden[layer] for layer in self.layers], dim=2)
         return [
-            average_pieces(joined[place], pieces.word_ids(place), len(text))
-            for place, text in enumerate(texts)
+            average_pieces(joined[index], pieces.word_ids(index), len(text))
+            for index, text in enumerate(texts)
         ]
 
 
@@ -162,9 +162,9 @@ def average_pieces(vectors: Tensor, words: Sequence[int | None], count: int) -> 
         >>> average_pieces(pieces, [None, 0, 1, 1, None], 3).flatten().tolist()
         [1.0, 3.0, 0.0]
     """
-    places = [place for place, word in enumerate(words) if word is not None]
+    indices = [index for index, word in enumerate(words) if word is not None]
     owners = torch.tensor([word for word in words if word is not None], dtype=torch.long)
-    total = vectors.new_zeros(count, vectors.size(1)).index_add_(0, owners, vectors[places])
+    total = vectors.new_zeros(count, vectors.size(1)).index_add_(0, owners, vectors[indices])
     number = torch.bincount(owners, minlength=count).clamp(min=1)
     return total / number.unsqueeze(1)
 
@@ -184,9 +184,9 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
             "pip install 'edgeflip[text]' (or 'edgeflip[text-offline]', which brings an encoder)."
         ) from None
     folder = offline_folder() if settings == EncoderSettings(layers=settings.layers) else None
-    place = settings.name if folder is None else str(folder)
+    index = settings.name if folder is None else str(folder)
     options: dict[str, Any] = {"trust_remote_code": False}
-    if folder is not None or Path(place).is_dir():
+    if folder is not None or Path(index).is_dir():
         options["local_files_only"] = True
     elif settings.revision is not None:
         options["revision"] = settings.revision
@@ -195,8 +195,8 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
     bars = reporting.is_progress_bar_enabled()
     reporting.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, use_fast=True, **options)
-        model = AutoModel.from_pretrained(place, use_safetensors=True, **options)
+        tokenizer = AutoTokenizer.from_pretrained(index, use_fast=True, **options)
+        model = AutoModel.from_pretrained(index, use_safetensors=True, **options)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise DatasetError(
             f"expected the encoder '{settings.name}' on this machine or on Hugging Face, got "
@@ -223,15 +223,15 @@ def offline_folder() -> Path | None:
         DatasetError: if a file in it is not the one it should be.
     """
     try:
-        place = Path(str(distribution(OFFLINE_PACKAGE).locate_file(_OFFLINE_FOLDER)))
+        index = Path(str(distribution(OFFLINE_PACKAGE).locate_file(_OFFLINE_FOLDER)))
     except PackageNotFoundError:
         return None
     for name, expected in OFFLINE_FILES.items():
-        file = place / name
+        file = index / name
         found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "no file"
         if found != expected:
             raise DatasetError(
                 f"expected {name} of the package {OFFLINE_PACKAGE} to have sha256 {expected}, got "
                 f"{found}; install version 0.1.0 of it again."
             )
-    return place
+    return index

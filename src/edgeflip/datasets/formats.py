@@ -32,15 +32,15 @@ def read_graph(path: str | Path, folder: Path | None = None) -> Data:
         path: the file; `.gz` is unpacked.
         folder: a link may not lead out of this folder; by default the file's own.
     """
-    place = Path(path)
-    content = _content(place, folder)
-    kind = place.with_suffix("").suffix if place.suffix == ".gz" else place.suffix
+    index = Path(path)
+    content = _content(index, folder)
+    kind = index.with_suffix("").suffix if index.suffix == ".gz" else index.suffix
     if kind == ".json":
-        return _graph_from_json(content, place.name)
+        return _graph_from_json(content, index.name)
     if kind in (".graphml", ".gexf"):
-        return _graph_from_xml(content, kind, place.name)
+        return _graph_from_xml(content, kind, index.name)
     raise DatasetError(
-        f"expected a graph as .json, .graphml or .gexf, got {place.name}; convert it."
+        f"expected a graph as .json, .graphml or .gexf, got {index.name}; convert it."
     )
 
 
@@ -54,15 +54,15 @@ def graph_from_networkx(graph: Any, *, where: str) -> Data:
         graph: the graph; directions and repeated edges are dropped.
         where: the graph in words, for errors.
     """
-    place = {node: number for number, node in enumerate(graph)}
-    pairs = sorted({(min(place[u], place[v]), max(place[u], place[v])) for u, v in graph.edges()})
+    index = {node: number for number, node in enumerate(graph)}
+    pairs = sorted({(min(index[u], index[v]), max(index[u], index[v])) for u, v in graph.edges()})
     rows = [_features(attributes) for _, attributes in graph.nodes(data=True)]
     if all("x" in row for row in rows) and rows:
         values = [_as_list(row["x"]) for row in rows]
     else:
         shared = sorted(set.intersection(*(set(row) for row in rows))) if rows else []
         values = [[row[key] for key in shared] or [1.0] for row in rows]
-    return _data(len(place), pairs, values, where)
+    return _data(len(index), pairs, values, where)
 
 
 def read_table(path: Path, columns: Sequence[str]) -> tuple[list[dict[str, str]], bytes]:
@@ -135,7 +135,7 @@ def read_tu(folder: Path) -> tuple[list[Data], list[str]]:
         if len(table) != len(of_node):
             raise DatasetError(
                 f"expected {len(of_node)} rows of node labels and attributes in {starts[0]}, got "
-                f"{len(table)}; mend the files."
+                f"{len(table)}; correct the files."
             )
     x = torch.tensor(np.concatenate(features, axis=1), dtype=torch.float32)
     graphs = graphs_of_table(edges, of_node)
@@ -173,7 +173,7 @@ def number_table(content: bytes, where: str) -> NDArray[np.float64]:
         return np.array([line.split() for line in lines if line.strip()], dtype=np.float64)
     except (UnicodeDecodeError, ValueError) as error:
         raise DatasetError(
-            f"expected rows of numbers of one length in {where}, got something else ({error}); mend it."
+            f"expected rows of numbers of one length in {where}, got something else ({error}); correct it."
         ) from None
 
 
@@ -198,7 +198,7 @@ def _check_tu(edges: Array, of_node: Array, labels: NDArray[np.float64], name: s
     if problem:
         raise DatasetError(
             f"expected edges inside graphs 1, 2, … with their nodes in order in {name}, got {problem}; "
-            "mend the files."
+            "correct the files."
         )
 
 
@@ -213,7 +213,7 @@ def _graph_from_json(content: bytes, name: str) -> Data:
     try:
         payload = json.loads(content)
     except (ValueError, RecursionError):
-        raise DatasetError(f"expected a graph as JSON in {name}, got no JSON; mend it.") from None
+        raise DatasetError(f"expected a graph as JSON in {name}, got no JSON; correct it.") from None
     if isinstance(payload, dict) and "nodes" in payload:
         return _graph_from_node_link(payload, name)
     if not isinstance(payload, dict) or "edges" not in payload:
@@ -317,13 +317,13 @@ def _data(count: int, pairs: Sequence[tuple[int, int]], values: Sequence[Any], w
     if len(values) != count or len(widths) > 1:
         raise DatasetError(
             f"expected features of one width for {count} nodes in {where}, got {len(values)} rows of "
-            f"widths {sorted(widths)}; mend x."
+            f"widths {sorted(widths)}; correct x."
         )
     try:
         x = torch.tensor(values, dtype=torch.float32).reshape(count, -1)
     except (TypeError, ValueError):
         raise DatasetError(
-            f"expected numbers as features in {where}, got others; mend x."
+            f"expected numbers as features in {where}, got others; correct x."
         ) from None
     columns = [*pairs, *((v, u) for u, v in pairs if u != v)]
     edge_index = torch.tensor(sorted(columns), dtype=torch.long).reshape(-1, 2).t().contiguous()

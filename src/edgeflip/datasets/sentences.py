@@ -208,12 +208,14 @@ def split_of(sentences: Sequence[Sentence]) -> Split:
 
     Which fifth was published for Graph-Twitter is not known, so a seeded draw stands in.
     """
-    places = {
-        part: tuple(place for place, text in enumerate(sentences) if text.part == part)
+    indices = {
+        part: tuple(index for index, text in enumerate(sentences) if text.part == part)
         for part in _PARTS
     }
-    if places["dev"]:
-        return Split(places["train"], places["dev"], places["test"])
-    cut = random_split(len(places["train"]), shares=(0.8, 0.0))
-    train, val = (tuple(places["train"][place] for place in part) for part in (cut.train, cut.test))
-    return Split(train, val, places["test"])
+    if indices["dev"]:
+        return Split(indices["train"], indices["dev"], indices["test"])
+    cut = random_split(len(indices["train"]), shares=(0.8, 0.0))
+    train, val = (
+        tuple(indices["train"][index] for index in part) for part in (cut.train, cut.test)
+    )
+    return Split(train, val, indices["test"])

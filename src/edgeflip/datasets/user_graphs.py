@@ -83,7 +83,7 @@ def bundle_from(
         >>> bundle.class_names, bundle.split.sizes
         (('path', 'ring'), (16, 2, 2))
     """
-    made = [_as_data(graph, place) for place, graph in enumerate(graphs)]
+    made = [_as_data(graph, index) for index, graph in enumerate(graphs)]
     if not made:
         raise DatasetError("expected graphs for a dataset, got none; pass at least two per class.")
     given = [_own_label(graph) for graph in made] if labels is None else list(labels)
@@ -146,38 +146,38 @@ def load_graphs(
         bonds: whether the bonds of molecules carry PyG's three features as `edge_attr`.
         chemistry: whether explanations of molecules keep them chemically possible.
     """
-    place = Path(path)
+    index = Path(path)
     options: dict[str, Any] = {
-        "name": name or place.name.partition(".")[0].lower().replace("-", "_").replace(" ", "_"),
+        "name": name or index.name.partition(".")[0].lower().replace("-", "_").replace(" ", "_"),
         "class_names": class_names,
         "split": "stratified" if stratified else "random",
         "seed": seed,
-        "source": str(place.name),
+        "source": str(index.name),
     }
-    if place.is_dir():
-        if any(place.glob("*_A.txt*")):
-            graphs, given = read_tu(place)
+    if index.is_dir():
+        if any(index.glob("*_A.txt*")):
+            graphs, given = read_tu(index)
             return bundle_from(graphs, given, drawing=drawing or "plain", **options)
-        label_file = place / "labels.csv" if labels is None else Path(labels)
-        graphs, given = _read_folder(place, label_file, label_column)
+        label_file = index / "labels.csv" if labels is None else Path(labels)
+        graphs, given = _read_folder(index, label_file, label_column)
         return bundle_from(graphs, given, drawing=drawing or "plain", **options)
-    if place.suffix in _PICKLES:
+    if index.suffix in _PICKLES:
         raise DatasetError(
-            f"expected a CSV of SMILES or a folder of graphs, got {place.name}, a kind of file that "
+            f"expected a CSV of SMILES or a folder of graphs, got {index.name}, a kind of file that "
             "can run code when read; write the graphs as JSON, or pass them to bundle_from."
         )
-    if ".csv" not in place.suffixes:
+    if ".csv" not in index.suffixes:
         raise DatasetError(
-            f"expected a CSV of SMILES or a folder of graphs, got {place}; see docs/own_graphs.md."
+            f"expected a CSV of SMILES or a folder of graphs, got {index}; see docs/own_graphs.md."
         )
-    rows, content = read_table(place, (smiles_column, label_column))
+    rows, content = read_table(index, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
     molecules = [molecule_graph(smiles, bonds=bonds) if smiles else None for smiles, _ in texts]
     problems = _problems(texts, molecules)
     if problems and not skip_invalid:
         first = "; ".join(problems[:_SHOWN]) + ("; …" if len(problems) > _SHOWN else "")
         raise DatasetError(
-            f"expected a molecule and a label in every row of {place.name}, got {len(problems)} rows "
+            f"expected a molecule and a label in every row of {index.name}, got {len(problems)} rows "
             f"without ({first}); correct them, or leave them out with skip_invalid (--skip-invalid)."
         )
     kept = [
@@ -213,7 +213,7 @@ def class_numbers(
         >>> class_numbers([1, -1, -1, 1], ["no", "yes"])
         ([1, 0, 0, 1], ('no', 'yes'))
     """
-    missing = [place for place, label in enumerate(labels) if label is None or label == ""]
+    missing = [index for index, label in enumerate(labels) if label is None or label == ""]
     if missing:
         raise DatasetError(
             f"expected a label for every graph, got none for {len(missing)} of {len(labels)}, the first "
@@ -283,11 +283,11 @@ def _as_data(graph: Data | Any, place: int) -> Data:
 
 def _check_widths(graphs: Sequence[Data]) -> None:
     widths = [graph.x.size(1) if graph.x.dim() == 2 else None for graph in graphs]
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         if width is None or width != widths[0]:
             raise DatasetError(
                 f"expected node features of one width in all graphs, got {widths[0]} in graph 0 and "
-                f"{width} in graph {place}; prepare all graphs alike."
+                f"{width} in graph {index}; prepare all graphs alike."
             )
 
 
@@ -327,7 +327,7 @@ def _read_folder(folder: Path, label_file: Path, column: str) -> tuple[list[Data
         what = f"no label for {unlabelled[0]}" if unlabelled else f"no graph {absent[0]}"
         raise DatasetError(
             f"expected a label in {label_file.name} for every graph in {folder}, and a graph for every "
-            f"label, got {what} ({len(unlabelled)} and {len(absent)} missing); mend the label file."
+            f"label, got {what} ({len(unlabelled)} and {len(absent)} missing); correct the label file."
         )
     graphs = [read_graph(file, folder) for file in files.values()]
     return graphs, [labels[name] for name in files]

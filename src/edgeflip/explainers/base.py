@@ -185,7 +185,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             self._forget()
             raise
         except KeyboardInterrupt:
-            # What was learnt until then can be used, if anything was.
+            # What was learned until then can be used, if anything was.
             if any(key.endswith("_") and not key.startswith("_") for key in vars(self)):
                 self._remember(graphs, oracle, seed)
             raise
@@ -403,7 +403,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         return 0
 
     def _state(self) -> dict[str, Tensor]:
-        """What was learnt, as tensors for `save`."""
+        """What was learned, as tensors for `save`."""
         return {}
 
     def _load_state(self, tensors: Mapping[str, Tensor]) -> None:

@@ -43,7 +43,7 @@ class C2ExplainerConfig:
     learning_rate: float = 0.05
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be learnt with."""
+        """Refuse what cannot be learned with."""
         check_positive("c2explainer", steps=self.steps, learning_rate=self.learning_rate)
         if isinstance(self.candidates, str) and self.candidates not in ("all", "two_hop", "none"):
             raise ConfigError(

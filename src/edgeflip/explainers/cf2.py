@@ -55,7 +55,7 @@ class CF2Config:
     track_best: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be learnt with."""
+        """Refuse what cannot be learned with."""
         check_positive(
             "cf2",
             steps=self.steps,
@@ -122,9 +122,9 @@ class CF2(MaskExplainer[CF2Config]):
     def _learned(self, problem: PairProblem, masks: Sequence[Tensor], kept: Tensor) -> Learned:
         """The edges of the explanations, to be removed; the last one is kept whether or not it flips."""
         limits, threshold = problem.space.limits, self.config.threshold
-        most = min(limits.max_removed, limits.max_edits)
+        limit = min(limits.max_removed, limits.max_edits)
         # Of too many edges those with the largest mask.
-        rows = [largest_first(limits.removals, mask, mask > threshold, most) for mask in masks]
+        rows = [largest_first(limits.removals, mask, mask > threshold, limit) for mask in masks]
         ids = limits.removals[masks[-1] > threshold]
         factual = None
         if ids.numel():

@@ -44,7 +44,7 @@ class CFGNNExplainerConfig:
     distance_grad: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be learnt with."""
+        """Refuse what cannot be learned with."""
         check_positive(
             "cf-gnnexplainer",
             steps=self.steps,

@@ -70,11 +70,11 @@ def ranking_words(ranking: Ranking) -> str:
 def check_widths(graphs: Sequence[Data]) -> None:
     """Refuse graphs whose nodes have features of several widths."""
     widths = [width_of(graph) for graph in graphs]
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         if width is not None and width != widths[0]:
             raise GraphError(
                 f"expected node features of one width in all graphs, got {widths[0]} in the first and "
-                f"{width} in graph {place}; prepare all graphs alike."
+                f"{width} in graph {index}; prepare all graphs alike."
             )
 
 

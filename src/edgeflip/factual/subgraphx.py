@@ -234,7 +234,7 @@ def one_move_away(topology: Topology, coalition: int, min_nodes: int, max_nodes:
 
 def _rank(candidate: tuple[int, float]) -> tuple[float, int, int]:
     bits, value = candidate
-    # The last digits of a probability hang on the size of a batch; no choice should.
+    # The last digits of a probability depend on the size of a batch; no choice should.
     return -round(value, 6), bits.bit_count(), bits
 
 
@@ -254,7 +254,7 @@ class _Tree:
     """The search tree: coalitions, what they are worth, and what visits to them brought.
 
     A coalition that was never visited leads on to its first child, whatever its children are worth.
-    So values are asked for late and many at a time: when a choice hangs on them, or a way ends.
+    So values are asked for late and many at a time: when a choice depends on them, or a way ends.
     """
 
     def __init__(self, settings: SubgraphX, topology: Topology, scorer: CoalitionScorer) -> None:
@@ -266,7 +266,7 @@ class _Tree:
         self._nodes: dict[int, _TreeNode] = {self._root.bits: self._root}
         whole = topology.largest_component(self._root.bits) == self._root.bits
         # A graph that is small and in one piece may be the answer itself. Otherwise it is only where
-        # the search starts, and no choice hangs on its value.
+        # the search starts, and no choice depends on its value.
         self._root_may_win = whole and self._root.size <= settings.max_nodes
         self.record = -math.inf
         self._unscored = [self._root] if self._root_may_win else []

@@ -107,8 +107,8 @@ class LinkPredictor(nn.Module):
             node, pair = structural_features(adjacency, mask)
             hidden = hidden + functional.linear(node, first.weight[:, self.num_features :])
         messages, padded = gcn_normalised(adjacency), not bool(mask.all())
-        for place, (weight, norm) in enumerate(zip(self.weights, self.norms, strict=True)):
-            hidden = messages @ (weight(hidden) if place else hidden)
+        for index, (weight, norm) in enumerate(zip(self.weights, self.norms, strict=True)):
+            hidden = messages @ (weight(hidden) if index else hidden)
             rows = self.dropout(norm(hidden[mask] if padded else hidden.flatten(0, 1)).relu())
             if padded:
                 hidden = torch.zeros_like(hidden)
@@ -211,14 +211,14 @@ class LinkPredictor(nn.Module):
             before_each: Called before each part of a large stack; what it raises ends the work.
         """
         classes = torch.zeros(len(targets), self.num_classes)
-        for place, target in enumerate(targets):
+        for index, target in enumerate(targets):
             if target is not None:
-                classes[place, target] = 1.0
+                classes[index, target] = 1.0
         result = torch.zeros(len(targets), *adjacency.shape)
         for part, embeddings, pair in self._encoded(x, adjacency, before_each):
-            for place, chosen in enumerate(classes):
+            for index, chosen in enumerate(classes):
                 given = chosen.expand(len(embeddings), -1) if self.num_classes else None
-                result[place, part] = self._all_pairs(embeddings, pair, given)
+                result[index, part] = self._all_pairs(embeddings, pair, given)
         return result
 
     def _encoded(

@@ -148,7 +148,7 @@ class PaddedGraphs:
         mask = self.mask[places]
         size = int(mask.sum(dim=1).max())
         return PaddedGraphs(
-            tuple(self.features[place] for place in places.tolist()),
+            tuple(self.features[index] for index in places.tolist()),
             self.adjacency[places, :size, :size],
             mask[:, :size],
             self.labels[places],
@@ -187,10 +187,10 @@ def pad_graphs(
     features = tuple(node_features(graph) for graph in graphs)
     adjacency, mask = stacked_adjacency(graphs)
     must, must_not = torch.zeros(2, *adjacency.shape, dtype=torch.bool)
-    for place, graph in enumerate(graphs):
+    for index, graph in enumerate(graphs):
         for known, matrix in ((required, must), (forbidden, must_not)):
             if known is not None:
-                _mark(graph, known, matrix[place])
+                _mark(graph, known, matrix[index])
     if bool((must & must_not).any()):
         raise ConfigError(
             "expected required edges and forbidden pairs to be disjoint, got a pair in both; drop it "
@@ -350,14 +350,14 @@ class LinkTrainer:
         self.model.eval()
         classes = self._classes(self.val.labels, dropout=0.0)
         logits = torch.empty(exam.pairs.size(1))
-        for places in torch.arange(len(self.val)).split(self._graphs_per_look()):
-            first, last = int(places[0]), int(places[-1])
+        for indices in torch.arange(len(self.val)).split(self._graphs_per_look()):
+            first, last = int(indices[0]), int(indices[-1])
             chosen = (exam.pairs[0] >= first) & (exam.pairs[0] <= last)
             pairs = exam.pairs[:, chosen] - torch.tensor([[first], [0], [0]])
-            part = self.val.take(places)
+            part = self.val.take(indices)
             size = part.mask.size(1)
-            given = None if classes is None else classes[places]
-            messages = exam.messages[places, :size, :size]
+            given = None if classes is None else classes[indices]
+            messages = exam.messages[indices, :size, :size]
             logits[chosen] = self.model(part.x, messages, part.mask, given, pairs)
         if not bool(torch.isfinite(logits).all()):
             raise TrainingError(
@@ -396,11 +396,11 @@ class LinkTrainer:
     def _batches(self) -> Iterator[tuple[PaddedGraphs, Supervision]]:
         order = torch.randperm(len(self.train), generator=self.generator)
         if not self.config.redraw and self._fixed:
-            for place in torch.randperm(len(self._fixed), generator=self.generator).tolist():
-                yield self._fixed[place]
+            for index in torch.randperm(len(self._fixed), generator=self.generator).tolist():
+                yield self._fixed[index]
             return
-        for places in order.split(self.config.batch_size):
-            graphs = self.train.take(places)
+        for indices in order.split(self.config.batch_size):
+            graphs = self.train.take(indices)
             config = self.config
             drawn = self._draw(
                 graphs,

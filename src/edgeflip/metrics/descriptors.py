@@ -191,6 +191,6 @@ def _histograms(values: Sequence[Floats], *, bins: int, end: float) -> Floats:
     """Shares of values in equal bins from 0 to an end, which counts to the last [len(values), bins]."""
     table = np.zeros((len(values), bins))
     for row, each in enumerate(values):
-        place = np.clip(each * (bins / end), 0, bins - 1).astype(int)
-        table[row] = np.bincount(place, minlength=bins) / len(each)
+        index = np.clip(each * (bins / end), 0, bins - 1).astype(int)
+        table[row] = np.bincount(index, minlength=bins) / len(each)
     return table

@@ -57,8 +57,8 @@ def _largest_overlap(one: Sequence[EditSet], other: Sequence[EditSet]) -> float:
 
 def _incidence(edits: Sequence[EditSet], pairs: Sequence[Edge]) -> npt.NDArray[np.float64]:
     """Which edit set edits which pair, as 0 and 1 [edit sets, pairs]."""
-    place = {edge: column for column, edge in enumerate(pairs)}
+    index = {edge: column for column, edge in enumerate(pairs)}
     matrix = np.zeros((len(edits), len(pairs)))
     for row, entry in enumerate(edits):
-        matrix[row, [place[edge] for edge in entry.edges]] = 1.0
+        matrix[row, [index[edge] for edge in entry.edges]] = 1.0
     return matrix

@@ -194,10 +194,10 @@ class MeteredOracle:
 
     def _ask_in_turn(self, space: EditSpace, rows: Tensor, indices: Tensor, answers: Tensor) -> int:
         """Fill in the answers of some rows, batch by batch until the deadline; how many were done."""
-        most, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
+        limit, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
         while done < indices.numel() and self.out_of() != "timeout":
             # With a deadline turns start small: nobody knows yet how slow the oracle is.
-            turn = most if self.budget.seconds is None else min(most, self._turn)
+            turn = limit if self.budget.seconds is None else min(limit, self._turn)
             part = indices[done : done + turn]
             started = time.perf_counter()
             answers[part] = self._ask(space, rows[part])

@@ -121,18 +121,18 @@ class MaskedOracle:
             )
         if not len(masks):
             return torch.empty(0, self._inner.num_classes)
-        keys, first, place = _distinct(masks, self._key_weights)
+        keys, first, index = _distinct(masks, self._key_weights)
         if self._store is None:
             answers = self._ask(masks[first])
             self._store = AnswerStore(answers.size(1))
             self._store.add(keys, answers)
-            return answers[place]
+            return answers[index]
         known, answers = self._store.find(keys)
         missing = ~known
         if bool(missing.any()):
             answers[missing] = self._ask(masks[first[missing]])
             self._store.add(keys[missing], answers[missing])
-        return answers[place]
+        return answers[index]
 
     def _ask(self, masks: Tensor) -> Tensor:
         """Ask the oracle, chunk by chunk, and charge the meter if there is one."""
@@ -245,10 +245,10 @@ def _over_rows(mask: Tensor, rows: Tensor) -> Tensor:
 
 def _distinct(masks: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Ascending keys of the distinct masks, a row of each, and where each mask's key stands."""
-    keys, place = torch.unique(masks.long() @ weights, return_inverse=True)
+    keys, index = torch.unique(masks.long() @ weights, return_inverse=True)
     first = torch.empty_like(keys)
-    first[place] = torch.arange(len(masks))  # any row of a key will do: they are equal
-    return keys, first, place
+    first[index] = torch.arange(len(masks))  # any row of a key will do: they are equal
+    return keys, first, index
 
 
 class _SharedGCN:

@@ -295,8 +295,8 @@ class ModelOracle:
         _, projected, room = prepared
         if len(room) < count:
             # Where a few are needed, soon a few more will be; making many takes longer than asking.
-            most = count if count > _FEW else 4 * count
-            room = room[:1].repeat(min(most, self._chunk(pairs.graph)), 1, 1)
+            limit = count if count > _FEW else 4 * count
+            room = room[:1].repeat(min(limit, self._chunk(pairs.graph)), 1, 1)
         self._local.prepared = (pairs, projected, room)
         return projected, room
 
@@ -398,10 +398,10 @@ class ModelOracle:
         dense = self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT)
         if dense and self.path != "sparse":
             per_graph += 8 * nodes * nodes
-        most = self.batch_size or (
+        limit = self.batch_size or (
             _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
         )
-        return max(1, min(most, self.memory // per_graph))
+        return max(1, min(limit, self.memory // per_graph))
 
 
 def _offers_dense_path(kind: type) -> bool:

@@ -6,7 +6,7 @@ graph that is really edited.
 
 Many graphs are asked about at once. Our own GCN gets them as one stack of adjacency matrices, smaller
 graphs padded with nodes that nothing is connected to; other models as one block-diagonal graph. In
-both, no graph's answer hangs on another's weights.
+both, no graph's answer depends on another's weights.
 """
 
 from __future__ import annotations
@@ -135,14 +135,14 @@ def batches(spaces: Sequence[PairSpace]) -> list[list[int]]:
     """Places of graphs that are best asked about together: many at once, but of similar size."""
     groups: list[list[int]] = []
     smallest = 0
-    for place in sorted(range(len(spaces)), key=lambda each: spaces[each].num_nodes):
-        nodes = spaces[place].num_nodes
+    for index in sorted(range(len(spaces)), key=lambda each: spaces[each].num_nodes):
+        nodes = spaces[index].num_nodes
         # Padding by a quarter costs less than a batch of its own.
         similar = bool(groups) and nodes <= 1.25 * smallest + 2
         if similar and (len(groups[-1]) + 1) * nodes * nodes <= _STACK_CELLS:
-            groups[-1].append(place)
+            groups[-1].append(index)
         else:
-            groups.append([place])
+            groups.append([index])
             smallest = nodes
     return groups
 
@@ -180,14 +180,14 @@ class _Stacked:
         with torch.no_grad():
             own = [model.project(space.graph.x.to(oracle.device)).cpu() for space in spaces]
         projected = stacked_rows(own)
-        places = []
+        indices = []
         for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
             u, v = space.ends(ids)
-            places.append(row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1))
+            indices.append(row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1))
         device = oracle.device
         self._shape = (nodes, nodes)
         self._cells = matrices.flatten().to(device)
-        self._places = torch.cat(places).flatten().to(device)
+        self._places = torch.cat(indices).flatten().to(device)
         self._projected = projected.to(device)
         self._sizes = None if bool(mask.all()) else mask.sum(dim=1).to(device)
 
@@ -213,13 +213,13 @@ class _Blocks:
         self._oracle = cast(DifferentiableOracle, oracle)
         features, edges, bases, owners = [], [], [], []
         start = 0
-        places, offset = [], 0
+        indices, offset = [], 0
         for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
             own = _weighted_edges(space, ids)
             features.append(_features(space.graph))
             edges.append(own.edge_index + start)
             bases.append(own.base)
-            places.append(torch.where(own.pair >= 0, own.pair + offset, -1))
+            indices.append(torch.where(own.pair >= 0, own.pair + offset, -1))
             owners.append(torch.full((space.num_nodes,), row))
             start += space.num_nodes
             offset += ids.numel()
@@ -228,9 +228,9 @@ class _Blocks:
         self._base = torch.cat(bases)
         self._batch = torch.cat(owners)
         self._graphs, self._nodes = len(spaces), start
-        place = torch.cat(places)
-        self._weighted = place >= 0
-        self._place = place.clamp(min=0)
+        index = torch.cat(indices)
+        self._weighted = index >= 0
+        self._place = index.clamp(min=0)
 
     def logits(self, versions: Tensor) -> Tensor:
         """See `_Backend`."""

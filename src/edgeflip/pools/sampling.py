@@ -152,8 +152,8 @@ def removal_sets(ids: Tensor, largest: int, most: int, rng: random.Random) -> Te
         count = math.comb(ids.numel(), size)
         if room <= 0:
             break
-        places = range(count) if count <= room else sorted(rng.sample(range(count), room))
-        ranks = torch.tensor(list(places))
+        indices = range(count) if count <= room else sorted(rng.sample(range(count), room))
+        ranks = torch.tensor(list(indices))
         rows = ids[unrank(ranks, ids.numel(), size)]
         parts.append(widened(rows, largest))
         room -= len(rows)
@@ -219,11 +219,11 @@ def draw_blocks(shapes: Sequence[Shape], block: int, rng: random.Random) -> Iter
         drawn = torch.multinomial(weights, block, replacement=True, generator=generator)
         counts = torch.bincount(drawn, minlength=len(open_shapes)).tolist()
         turns = drawn.argsort(stable=True).split(counts)
-        parts, places = [], []
+        parts, indices = [], []
         for shape, count, turn in zip(open_shapes, counts, turns, strict=True):
             if count:
                 rows = shape.take(count)
                 parts.append(widened(rows, width))
-                places.append(turn[: len(rows)])
+                indices.append(turn[: len(rows)])
         # What is drawn first is tried first; a shape that has run out is drawn in vain.
-        yield torch.cat(parts)[torch.cat(places).argsort()]
+        yield torch.cat(parts)[torch.cat(indices).argsort()]

@@ -79,13 +79,13 @@ def _whole_lines(content: bytes, path: Path) -> tuple[list[Row], int]:
     rows: list[Row] = []
     reached = 0
     lines = content.splitlines(keepends=True)
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         row = _parsed(line) if line.endswith(b"\n") else None
         if row is None:
-            if place < len(lines) - 1:
+            if index < len(lines) - 1:
                 raise ArtifactError(
                     f"expected one JSON object a line in {path.name}, got something else in line "
-                    f"{place + 1}; remove that line to have it measured again."
+                    f"{index + 1}; remove that line to have it measured again."
                 )
             return rows, reached
         rows.append(row)

@@ -6,7 +6,7 @@
 Each check is a function of a `Case` that raises `AssertionError` with a sentence; `check_explainer`
 runs them all and reports every one that failed.
 
-One thing is not checked: that answers do not hang on the order in which Python walks through sets of
+One thing is not checked: that answers do not depend on the order in which Python walks through sets of
 strings (`PYTHONHASHSEED`). It would take two fresh processes, which costs more than all else here.
 """
 

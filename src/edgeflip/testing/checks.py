@@ -256,11 +256,11 @@ def check_rules_are_kept(case: Case) -> None:
 def check_keep_is_kept(case: Case) -> None:
     """No more counterfactuals are returned than asked for, and to ask for none is an error."""
     answers = zip(case.graphs, case.plain, strict=True)
-    graph, most = max(answers, key=lambda pair: len(pair[1]))
-    for keep in {1, max(1, len(most) - 1)}:
+    graph, limit = max(answers, key=lambda pair: len(pair[1]))
+    for keep in {1, max(1, len(limit) - 1)}:
         answer = case.explain(graph, keep=keep)
         assert len(answer) <= keep, f"keep={keep} gave {len(answer)} counterfactuals"
-        assert answer.found == most.found, f"keep={keep} changes whether anything is found"
+        assert answer.found == limit.found, f"keep={keep} changes whether anything is found"
     try:
         case.explain(graph, keep=0)
     except EdgeflipError:

@@ -1,4 +1,4 @@
-"""Small graphs and an oracle whose prediction hangs on single edges."""
+"""Small graphs and an oracle whose prediction depends on single edges."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def example_graphs(count: int, *, seed: int, num_nodes: int = 9, features: int =
 
 
 def example_oracle(*, features: int = 4, classes: int = 2) -> ModelOracle:
-    """A small GCN whose prediction hangs on single edges: its decision is centred on the examples."""
+    """A small GCN whose prediction depends on single edges: its decision is centred on the examples."""
     with seeded(0):
         model = GCNClassifier(features, classes, layers=(8, 8))
     graphs = example_graphs(40, seed=7, features=features)

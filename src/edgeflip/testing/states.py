@@ -162,9 +162,9 @@ def disturbed(model: nn.Module | None) -> Iterator[Callable[[], list[str]]]:
         parts = list(model.modules())
         if len(parts) > 1:
             parts[-1].eval()
-        for place, parameter in enumerate(model.parameters()):
+        for index, parameter in enumerate(model.parameters()):
             floating = parameter.is_floating_point()
-            parameter.requires_grad_(place > 0 and floating)
-            parameter.grad = torch.ones_like(parameter) if floating and place % 2 == 0 else None
+            parameter.requires_grad_(index > 0 and floating)
+            parameter.grad = torch.ones_like(parameter) if floating and index % 2 == 0 else None
         state = ModelState.of(model)
         yield lambda: state.changes(model)

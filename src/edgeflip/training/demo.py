@@ -90,13 +90,13 @@ def run_demo(
     explainer.fit(bundle.train, oracle, seed=seed)
     explainer.save(folder / METHOD)
     answers: dict[int, CounterfactualSet] = {}
-    places = list(_correctly_predicted(bundle, oracle))[:count]
+    indices = list(_correctly_predicted(bundle, oracle))[:count]
     description = f"explaining with {METHOD}"
-    with progress_bar(description, total=len(places), unit="graph", shown=progress) as bar:
-        for place in places:
-            answers[place] = explainer.explain(bundle.test[place], seed=seed)
+    with progress_bar(description, total=len(indices), unit="graph", shown=progress) as bar:
+        for index in indices:
+            answers[index] = explainer.explain(bundle.test[index], seed=seed)
             bar.update()
-    rows = [{"index": place, "answer": answer.to_dict()} for place, answer in answers.items()]
+    rows = [{"index": index, "answer": answer.to_dict()} for index, answer in answers.items()]
     write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
     assert bundle.motif_nodes is not None
     result = _summary(folder, report, explainer.name, answers, bundle.motif_nodes)
@@ -106,11 +106,11 @@ def run_demo(
 
 def _correctly_predicted(bundle: DatasetBundle, oracle: ModelOracle) -> Iterator[int]:
     graphs: list[Data] = list(bundle.test)
-    for place, (graph, label) in enumerate(
+    for index, (graph, label) in enumerate(
         zip(graphs, oracle.predict(graphs).tolist(), strict=True)
     ):
         if int(graph.y) == label:
-            yield place
+            yield index
 
 
 def _summary(
@@ -120,7 +120,7 @@ def _summary(
     answers: dict[int, CounterfactualSet],
     motif_nodes: Callable[[Data], frozenset[int]],
 ) -> DemoResult:
-    found = [place for place, answer in answers.items() if answer.found]
+    found = [index for index, answer in answers.items() if answer.found]
     shown = next(iter(found or answers), -1)
     cases = [Case(answer, motif_nodes=motif_nodes) for answer in answers.values()]
 

@@ -43,8 +43,8 @@ class Aim:
     @property
     def met(self) -> bool:
         """Against others as written, with two decimals as they are printed; a fixed aim exactly."""
-        places = 2 if self.whose else 9
-        gap = round(self.ours, places) - round(self.wanted, places)
+        indices = 2 if self.whose else 9
+        gap = round(self.ours, indices) - round(self.wanted, indices)
         return (gap if self.at_least else -gap) >= -1e-9
 
     def cells(self) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def panels(titles: Sequence[str], height: float, legend: int = 0) -> tuple[Any, 
     )
     canvas(figure)
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
-    axes = [figure.add_subplot(tall, wide, place + 1) for place in range(len(titles))]
+    axes = [figure.add_subplot(tall, wide, index + 1) for index in range(len(titles))]
     for panel, title in zip(axes, titles, strict=True):
         panel.set_title(title)
     return figure, axes
@@ -122,8 +122,8 @@ def look(method: str, measured: Sequence[str]) -> tuple[str, str]:
     if method in _LOOKS:
         return _LOOKS[method]
     others = [name for name in measured if name not in _LOOKS]
-    place = others.index(method) if method in others else 0
-    return _OTHER_LOOKS[place % len(_OTHER_LOOKS)]
+    index = others.index(method) if method in others else 0
+    return _OTHER_LOOKS[index % len(_OTHER_LOOKS)]
 
 
 def short(label: str, most: int = 24) -> str:

@@ -126,13 +126,13 @@ def _status_table(results: Results, summaries: Summaries) -> ReportTable:
 def _failure_table(results: Results) -> ReportTable:
     rows = []
     for failure in failures(results):
-        places = ", ".join(str(graph) for graph in failure.graphs[:_SHOWN_GRAPHS])
+        indices = ", ".join(str(graph) for graph in failure.graphs[:_SHOWN_GRAPHS])
         more = ", …" if len(failure.graphs) > _SHOWN_GRAPHS else ""
         cells = (
             failure.status.replace("_", " "),
             str(len(failure.graphs)),
             failure.reason or NOTHING,
-            places + more,
+            indices + more,
         )
         head = (results.title(failure.dataset), paper.label(failure.method))
         rows.append(TableRow(head, cells, failure.dataset))

@@ -75,15 +75,15 @@ def _van_picture(results: Results, summaries: Summaries) -> Picture | None:
         return None
     figure, axes = panels([results.title(name) for name in datasets], 0.75 + 0.27 * len(methods))
     for dataset, panel in zip(datasets, axes, strict=True):
-        for place, method in enumerate(methods):
+        for index, method in enumerate(methods):
             summary = measured.get((dataset, method))
             interval = None if summary is None else summary["van"].interval
             if summary is None or interval is None:
                 continue
             low, high = interval
             colour, marker = look(method, results.methods)
-            panel.plot([low, high], [place, place], color=colour, linewidth=2)
-            panel.plot([summary["van"].value], [place], marker, color=colour, markersize=8)
+            panel.plot([low, high], [index, index], color=colour, linewidth=2)
+            panel.plot([summary["van"].value], [index], marker, color=colour, markersize=8)
         panel.set_xlim(-0.03, 1.03)
         panel.set_ylim(len(methods) - 0.4, -0.6)
         panel.set_yticks(range(len(methods)), [short(paper.label(name)) for name in methods])

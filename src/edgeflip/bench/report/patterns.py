@@ -37,8 +37,8 @@ def draw_summary(summary: Summary, *, count: int, title: str) -> str:
         figure.suptitle(title)
         grid = figure.add_gridspec(tall + 1, 2 * wide)
         for row in range(min(count, len(summary))):
-            place = row % wide
-            panel = figure.add_subplot(grid[row // wide, 2 * place : 2 * place + 2])
+            index = row % wide
+            panel = figure.add_subplot(grid[row // wide, 2 * index : 2 * index + 2])
             _draw_pattern(panel, summary, row)
         marks = list(range(1, len(summary) + 1))
         coverage, cost = (

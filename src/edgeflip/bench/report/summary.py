@@ -102,7 +102,7 @@ def failures(results: Results) -> list[Failure]:
             apart = _reason(row) if status == "error" else str(row.get("stopped_by") or "")
             key = (row["dataset"], row["method"], status, apart)
             groups.setdefault(key, []).append(row)
-    order = {key: place for place, key in enumerate(product(results.datasets, results.methods))}
+    order = {key: index for index, key in enumerate(product(results.datasets, results.methods))}
     ordered = sorted(groups.items(), key=lambda group: order[group[0][:2]])
     return [
         Failure(*key[:3], _reason(rows[0]), tuple(sorted(int(row["graph"]) for row in rows)))

@@ -51,10 +51,10 @@ class Entry:
         """Deviation and interval as shown after our value; may be empty."""
         if self.ours is None:
             return ""
-        places = _decimals(self.ours, self.style)
-        parts = [] if self.sd is None else [f"± {_fixed(self.sd, places)}"]
+        indices = _decimals(self.ours, self.style)
+        parts = [] if self.sd is None else [f"± {_fixed(self.sd, indices)}"]
         if self.interval is not None:
-            low, high = (_fixed(end, places) for end in self.interval)
+            low, high = (_fixed(end, indices) for end in self.interval)
             parts.append(f"[{low}, {high}]")
         return " ".join(parts)
 
@@ -172,16 +172,16 @@ def without_empty_columns(table: ReportTable, measured: Sequence[str]) -> Report
         if entry.ours is not None or entry.paper is not None
     }
     keep = [
-        place
-        for place, method in enumerate(table.methods)
+        index
+        for index, method in enumerate(table.methods)
         if method in filled or method in measured
     ]
     return dataclasses.replace(
         table,
-        columns=tuple(table.columns[place] for place in keep),
-        methods=tuple(table.methods[place] for place in keep),
+        columns=tuple(table.columns[index] for index in keep),
+        methods=tuple(table.methods[index] for index in keep),
         rows=tuple(
-            dataclasses.replace(row, cells=tuple(row.cells[place] for place in keep))
+            dataclasses.replace(row, cells=tuple(row.cells[index] for index in keep))
             for row in table.rows
         ),
     )

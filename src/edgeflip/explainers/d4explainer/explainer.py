@@ -177,7 +177,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         """Adjacency matrices that the denoiser draws for a graph [candidates, n, n].
 
         Args:
-            graph: Any graph with the features of those learnt from.
+            graph: Any graph with the features of those learned from.
             seed: Makes them repeatable.
         """
         self._check_fitted()

@@ -77,9 +77,9 @@ def stack(spaces: Sequence[PairSpace], labels: Tensor, oracle: Oracle) -> GraphB
     x = stacked_rows([features_of(space.graph) for space in spaces])
     adjacency, mask = stacked_adjacency([space.graph for space in spaces])
     rows = []
-    for place, space in enumerate(spaces):
-        ends = space.ends(everything[place])
-        rows.append(torch.cat([torch.full((1, space.num_pairs), place), ends]))
+    for index, space in enumerate(spaces):
+        ends = space.ends(everything[index])
+        rows.append(torch.cat([torch.full((1, space.num_pairs), index), ends]))
     padding = None if bool(mask.all()) else mask
     return GraphBatch(x, adjacency, padding, torch.cat(rows, dim=1), labels, soft)
 
@@ -142,7 +142,7 @@ class DiffusionTrainer:
         order = torch.randperm(len(graphs), generator=generator)
         order = order[: config.max_graphs or len(graphs)]
         held_out = int(len(order) * config.validation)
-        self._spaces = [PairSpace.of(graphs[place]) for place in order.tolist()]
+        self._spaces = [PairSpace.of(graphs[index]) for index in order.tolist()]
         self._labels = proba.argmax(dim=1)[order]
         self._validation = list(range(held_out))
         self._training = list(range(held_out, len(order)))
@@ -188,8 +188,8 @@ class DiffusionTrainer:
 
     def _epoch(self, optimizer: torch.optim.Optimizer) -> None:
         self.denoiser.train()
-        for places in self._batches(self._training):
-            loss = self.loss(self._batch(places))
+        for indices in self._batches(self._training):
+            loss = self.loss(self._batch(indices))
             optimizer.zero_grad()
             loss.backward()
             if not bool(torch.isfinite(loss)):
@@ -241,8 +241,8 @@ class DiffusionTrainer:
         """
         self.denoiser.eval()
         flips, edits, count = 0.0, 0.0, 0
-        for places in self._batches(self._validation or self._training[: self.config.batch_size]):
-            batch = self._batch(places)
+        for indices in self._batches(self._validation or self._training[: self.config.batch_size]):
+            batch = self._batch(indices)
             truth = batch.on_pairs(batch.adjacency)[0]
             changed, sizes = [], []
             for _ in range(self.config.check_draws):
@@ -256,7 +256,7 @@ class DiffusionTrainer:
             smallest = torch.where(hits, size, torch.inf).amin(dim=0)
             edits += float(torch.where(hits.any(dim=0), smallest, size.mean(dim=0)).sum())
             flips += float(hits.any(dim=0).sum())
-            count += len(places)
+            count += len(indices)
         return flips / count, edits / count
 
     def _batches(self, places: Sequence[int]) -> Iterator[list[int]]:
@@ -269,7 +269,7 @@ class DiffusionTrainer:
             yield shuffled[start : start + step]
 
     def _batch(self, places: Sequence[int]) -> GraphBatch:
-        spaces = [self._spaces[place] for place in places]
+        spaces = [self._spaces[index] for index in places]
         return stack(spaces, self._labels[torch.tensor(places)], self.oracle)
 
 

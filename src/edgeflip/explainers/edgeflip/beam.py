@@ -185,8 +185,8 @@ def ask_combinations(
     search: PairSearch, singles: Tensor, settings: BeamConfig, largest: int
 ) -> None:
     """Ring 3: all pairs of the most promising single edits, then all triples of a third of them."""
-    for size, most in ((2, settings.promising), (3, settings.promising // 3)):
-        pool = singles[:most]
+    for size, limit in ((2, settings.promising), (3, settings.promising // 3)):
+        pool = singles[:limit]
         if size <= largest and pool.numel() >= size:
             count = math.comb(pool.numel(), size)
             _ask(search, pool[unrank(torch.arange(count), pool.numel(), size)])

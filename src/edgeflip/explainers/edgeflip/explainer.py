@@ -186,8 +186,8 @@ class _Rings:
         search, config = self._search, self._config
         explainer, nodes = self._explainer, search.space.pairs.num_nodes
         half = config.max_nodes or max(4, round(nodes / 2))
-        most = getattr(explainer, "max_nodes_", half)
-        settings = {"max_nodes": most * (1 + ring), **config.factual_settings}
+        limit = getattr(explainer, "max_nodes_", half)
+        settings = {"max_nodes": limit * (1 + ring), **config.factual_settings}
         seed = search.rng(f"factual {ring}").getrandbits(31)
         with search.stage("deconstruct"):
             factual = make_factual(config.factual, settings).explain(

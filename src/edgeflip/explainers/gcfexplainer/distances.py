@@ -35,8 +35,8 @@ _TOLERANCE = 1e-9
 def bit_places(space: PairSpace, ids: Tensor) -> Array:
     """Bits of pair ids of a graph, the same in graphs of all sizes."""
     u, v = space.ends(ids).numpy()
-    places: Array = v * (v - 1) // 2 + u
-    return places
+    indices: Array = v * (v - 1) // 2 + u
+    return indices
 
 
 def place_ends(places: Array) -> tuple[Array, Array]:
@@ -142,8 +142,8 @@ class Shapes:
     @classmethod
     def of(cls, spaces: Sequence[PairSpace]) -> Shapes:
         """Shapes of graphs."""
-        places = [bit_places(space, space.edge_ids) for space in spaces]
-        return cls.build(places, [node_labels(space.graph) for space in spaces])
+        indices = [bit_places(space, space.edge_ids) for space in spaces]
+        return cls.build(indices, [node_labels(space.graph) for space in spaces])
 
     def __len__(self) -> int:
         """Number of graphs."""
@@ -171,8 +171,8 @@ class Shapes:
         flat, counts, nodes, labels = (
             tensors[f"{prefix}{key}"].numpy() for key in ("edges", "counts", "nodes", "labels")
         )
-        places = np.split(flat, np.cumsum(counts)[:-1]) if len(counts) else []
-        return cls.build(places, [row[:size] for row, size in zip(labels, nodes, strict=True)])
+        indices = np.split(flat, np.cumsum(counts)[:-1]) if len(counts) else []
+        return cls.build(indices, [row[:size] for row, size in zip(labels, nodes, strict=True)])
 
 
 def aligned_edits(one: Shapes, other: Shapes) -> Array:
@@ -229,7 +229,7 @@ def assignment_edits(one: Shapes, row: int, other: Shapes, column: int) -> int:
     """Edits between two graphs when nodes of like label and neighbourhood are matched first."""
     nodes = max(int(one.nodes[row]), int(other.nodes[column]))
     labels, profiles, matrices = zip(
-        *(_prepared(each, place, nodes) for each, place in ((one, row), (other, column))),
+        *(_prepared(each, index, nodes) for each, index in ((one, row), (other, column))),
         strict=True,
     )
     wide = max(profile.shape[1] for profile in profiles)

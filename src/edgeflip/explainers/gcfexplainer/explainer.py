@@ -75,7 +75,7 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
         ):
             for aim, members, steps in plans:
                 summary = summarize(
-                    [graphs[place] for place in members],
+                    [graphs[index] for index in members],
                     proba[members],
                     aim,
                     asker(oracle, self.config),
@@ -108,13 +108,13 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
 
     def _state(self) -> dict[str, Tensor]:
         state = {"summaries": torch.tensor(len(self.summaries_))}
-        for place, summary in enumerate(self.summaries_):
-            state |= summary.state(f"{place}.")
+        for index, summary in enumerate(self.summaries_):
+            state |= summary.state(f"{index}.")
         return state
 
     def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
         count = int(tensors["summaries"])
-        self.summaries_ = [Summary.from_state(tensors, f"{place}.") for place in range(count)]
+        self.summaries_ = [Summary.from_state(tensors, f"{index}.") for index in range(count)]
 
     # Explaining.
 

@@ -151,7 +151,7 @@ def summarize(
     members = np.arange(len(graphs))
     if config.max_inputs is not None and len(graphs) > config.max_inputs:
         members = np.sort(rng.choice(members, size=config.max_inputs, replace=False))
-    spaces = [PairSpace.of(graphs[place]) for place in members.tolist()]
+    spaces = [PairSpace.of(graphs[index]) for index in members.tolist()]
     rows = proba.double().numpy()[members]
     starts = [Start(space, row) for space, row in zip(spaces, rows, strict=True)]
     walk = Walk(starts, Shapes.of(spaces), aim, config, rng)

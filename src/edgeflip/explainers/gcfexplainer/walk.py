@@ -116,8 +116,8 @@ class Walk:
         known = ~np.isnan(answers).any(axis=1)
         edits, answers = self._asked[known], answers[known]
         near = self._near(vertex, edits)
-        places = bit_places(start.space, torch.from_numpy(edits))
-        keys = candidate_keys(torch.from_numpy(places)[:, None]).numpy() ^ vertex.key
+        indices = bit_places(start.space, torch.from_numpy(edits))
+        keys = candidate_keys(torch.from_numpy(indices)[:, None]).numpy() ^ vertex.key
         vertex.options = Options(
             edits=np.append(edits, PAD),
             keys=[*keys.tolist(), vertex.key],
@@ -165,15 +165,15 @@ class Walk:
     def _jump(self) -> None:
         hits = self.table.hits[: len(self.starts)]
         weights = np.exp(-(hits - hits.min()).astype(np.float64))
-        place = int(self._rng.choice(len(self.starts), p=weights / weights.sum()))
-        start, key = self.starts[place], self._base(place).key
+        index = int(self._rng.choice(len(self.starts), p=weights / weights.sum()))
+        start, key = self.starts[index], self._base(index).key
         vertex = self.table.by_key.get(key)
         if vertex is None:
             proba = start.proba[None]
-            covers = np.packbits(self._near_to(place))
+            covers = np.packbits(self._near_to(index))
             vertex = Vertex(
                 key,
-                place,
+                index,
                 frozenset(),
                 float(self.aim.probability(proba)[0]),
                 bool(self.aim.reached(proba)[0]),
@@ -228,8 +228,8 @@ class Walk:
         inputs, base = self.inputs, self._base(vertex.start)
         words, edges = base.edited(vertex.toggles)
         total = count_bits(words ^ inputs.words) + base.node_edits
-        places = bit_places(base.space, torch.from_numpy(edits))
-        word, bit = places // 64, (places % 64).astype(np.uint64)
+        indices = bit_places(base.space, torch.from_numpy(edits))
+        word, bit = indices // 64, (indices % 64).astype(np.uint64)
         here, there = ((each[..., word] >> bit) & _ONE for each in (words, inputs.words))
         # One edit more or less, as the pair was like the input's before or not.
         change = np.where(there == here, 1, -1).T
@@ -312,9 +312,9 @@ class _Base:
         if not toggles:
             return self.words, self.edges
         ids = torch.tensor(sorted(toggles))
-        places = bit_places(self.space, ids)
+        indices = bit_places(self.space, ids)
         words = self.words.copy()
-        np.bitwise_xor.at(words, places // 64, _ONE << (places % 64).astype(np.uint64))
+        np.bitwise_xor.at(words, indices // 64, _ONE << (indices % 64).astype(np.uint64))
         removed = int(self.space.is_edge(ids).sum())
         return words, self.edges + len(toggles) - 2 * removed
 
@@ -322,8 +322,8 @@ class _Base:
 def edited_shape(space: PairSpace, toggles: frozenset[int], labels: Array) -> Shapes:
     """The shape of a graph after edits."""
     ids = sorted(set(space.edge_ids.tolist()) ^ toggles)
-    places = bit_places(space, torch.tensor(ids, dtype=torch.long))
-    return Shapes.build([places], [labels])
+    indices = bit_places(space, torch.tensor(ids, dtype=torch.long))
+    return Shapes.build([indices], [labels])
 
 
 def _vertex_key(space: PairSpace) -> int:
@@ -331,6 +331,6 @@ def _vertex_key(space: PairSpace) -> int:
     x = space.graph.x
     features = x.detach().cpu().contiguous().numpy().tobytes() if isinstance(x, Tensor) else b""
     digest = hashlib.blake2b(features, digest_size=8, salt=str(space.num_nodes).encode()[:16])
-    places = torch.from_numpy(bit_places(space, space.edge_ids))
-    key = int(candidate_keys(places[None])[0])
+    indices = torch.from_numpy(bit_places(space, space.edge_ids))
+    key = int(candidate_keys(indices[None])[0])
     return key ^ int.from_bytes(digest.digest(), "little", signed=True)

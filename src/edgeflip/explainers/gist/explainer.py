@@ -165,9 +165,9 @@ class GIST(CounterfactualExplainer[GISTConfig]):
             [torch.randperm(fitting.numel(), generator=generator) for _ in range(rounds)]
         )
         step = max(1, _HEAD_VALUES // (nodes * nodes * config.edge_width))
-        for places in fitting[order[: config.tries]].split(step):
+        for indices in fitting[order[: config.tries]].split(step):
             with search.stage("generate"):
-                rows = self._redraw(search.space, places, generator)
+                rows = self._redraw(search.space, indices, generator)
             search.ask(rows)
         return Ended("exhausted", f"{config.tries} redrawn graphs of other classes did not flip")
 
@@ -199,9 +199,9 @@ def _halves(network: StyleNetwork, graphs: Sequence[Data]) -> Tensor:
     order = sorted(range(len(graphs)), key=lambda place: int(graphs[place].num_nodes or 0))
     rows: dict[int, Tensor] = {}
     for start in range(0, len(order), 64):
-        places = order[start : start + 64]
-        batch = DenseGraphs.of([graphs[place] for place in places])
+        indices = order[start : start + 64]
+        batch = DenseGraphs.of([graphs[place] for place in indices])
         styled = network(batch)
         halves = torch.cat([styled.low, styled.high], dim=2)
-        rows |= {place: halves[i, batch.mask[i]] for i, place in enumerate(places)}
+        rows |= {place: halves[i, batch.mask[i]] for i, place in enumerate(indices)}
     return torch.cat([rows[place] for place in range(len(graphs))])

@@ -107,7 +107,7 @@ class GISTReport:
     """How the training went.
 
     Attributes:
-        pairs: Pairs learnt from.
+        pairs: Pairs learned from.
         unpaired: Graphs without an overshoot: none of another class has as many nodes.
         epochs: Epochs run; 0 without pairs.
         loss: Best loss on the pairs held out.
@@ -132,11 +132,11 @@ def overshoot_pairs(
     """
     size, label = torch.tensor(sizes), torch.tensor(labels)
     pairs = []
-    for place in range(len(sizes)):
-        fitting = ((size == size[place]) & (label != label[place])).nonzero().flatten()
+    for index in range(len(sizes)):
+        fitting = ((size == size[index]) & (label != label[index])).nonzero().flatten()
         if fitting.numel():
             drawn = torch.randint(fitting.numel(), (1,), generator=generator)
-            pairs.append((place, int(fitting[drawn])))
+            pairs.append((index, int(fitting[drawn])))
     return pairs
 
 
@@ -162,8 +162,8 @@ class StyleTrainer:
         self.network, self.graphs, self.config, self.generator = network, graphs, config, generator
         order = torch.randperm(len(pairs), generator=generator).tolist()
         held = math.ceil(config.validation * len(pairs)) if len(pairs) > 1 else 0
-        self.held = [pairs[place] for place in order[:held]]
-        self.train = [pairs[place] for place in order[held:]]
+        self.held = [pairs[index] for index in order[:held]]
+        self.train = [pairs[index] for index in order[held:]]
         self.optimizer = torch.optim.Adam(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
@@ -198,7 +198,7 @@ class StyleTrainer:
         order = torch.randperm(len(self.train), generator=self.generator).tolist()
         step = self.config.batch_size
         for start in range(0, len(order), step):
-            loss = self.loss([self.train[place] for place in order[start : start + step]])
+            loss = self.loss([self.train[index] for index in order[start : start + step]])
             if not bool(torch.isfinite(loss)):
                 raise TrainingError(
                     f"expected a finite loss of GIST, got {loss.item()} at learning rate "

@@ -25,7 +25,7 @@ class RSGGConfig:
         additions: At most this many edges are added, one at a time.
         restarts: How often edits are drawn from the start; with more than one all flips are kept, and
             the ranking chooses.
-        block: Additions asked about at once; the answer does not hang on it.
+        block: Additions asked about at once; the answer does not depend on it.
         seconds: The deadline when a call names no budget, None for none.
     """
 

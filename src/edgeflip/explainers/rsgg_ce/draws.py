@@ -59,10 +59,10 @@ def prefixes(removed: Tensor, order: Tensor, start: int, stop: int) -> Tensor:
         [[7, 3, -1, -1], [-1, 3, -1, -1], [-1, 3, -1, 5]]
     """
     last = torch.arange(start, stop).unsqueeze(1)
-    place = torch.arange(stop)
+    index = torch.arange(stop)
     same = removed.unsqueeze(1) == order[:stop]
-    comes_back = torch.where(same, place, stop).amin(dim=1) if removed.numel() else removed
+    comes_back = torch.where(same, index, stop).amin(dim=1) if removed.numel() else removed
     gone = torch.where(comes_back > last, removed, PAD)
     is_new = ~same.any(dim=0) if removed.numel() else torch.ones(stop, dtype=torch.bool)
-    added = torch.where(is_new & (place <= last), order[:stop], PAD)
+    added = torch.where(is_new & (index <= last), order[:stop], PAD)
     return torch.cat([gone, added], dim=1)

@@ -72,11 +72,11 @@ class RSGG(CounterfactualExplainer[RSGGConfig]):
         max_nodes = max(int(graph.num_nodes or 0) for graph in graphs)
         trainers = []
         for label in range(proba.size(1)):
-            others = [place for place, own in enumerate(labels) if own != label]
+            others = [index for index, own in enumerate(labels) if own != label]
             trainers.append(
                 GanTrainer(
-                    [graphs[place] for place, own in enumerate(labels) if own == label],
-                    [graphs[place] for place in others],
+                    [graphs[index] for index, own in enumerate(labels) if own == label],
+                    [graphs[index] for index in others],
                     1 - proba[others, label],
                     max_nodes,
                     self.config,

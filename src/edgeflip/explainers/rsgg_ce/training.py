@@ -146,7 +146,7 @@ class GanTrainer:
         own, others = (self._endless(len(part)) for part in (self.own, self.others))
         losses = [math.nan, math.nan]
         for _ in range(self.steps):
-            graphs = DenseGraphs.of([self.own[place] for place in next(own)])
+            graphs = DenseGraphs.of([self.own[index] for index in next(own)])
             real = next(others)
             losses[1] = _step(optimizers[1], self._judge(graphs, real))
             losses[0] = _step(optimizers[0], self._forge(graphs))
@@ -161,7 +161,7 @@ class GanTrainer:
 
     def _judge(self, graphs: DenseGraphs, real: list[int]) -> Tensor:
         """The discriminator's loss on real and on generated graphs."""
-        shown = DenseGraphs.of([self.others[place] for place in real])
+        shown = DenseGraphs.of([self.others[index] for index in real])
         trust = self.trust[real] / self.trust[real].mean().clamp(min=1e-6)
         with torch.no_grad():
             forged = self.generator(graphs)
