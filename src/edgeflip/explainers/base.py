@@ -25,7 +25,7 @@ from edgeflip.errors import (
     TargetError,
 )
 from edgeflip.explainers.options import ExplainOptions, complete
-from edgeflip.oracle import Budget, ClassGoal, Oracle, SearchEnded, checked_proba
+from edgeflip.oracle import Budget, ClassGoal, Oracle, SearchEnded, checked_proba, outputs_of
 from edgeflip.presets import Preset, load_preset
 from edgeflip.search import (
     Certificate,
@@ -373,7 +373,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             "ranking": _ranking_words(self.ranking),
             "ranking_name": ranking_name(self.ranking),
             "num_features": self.num_features_,
-            "num_classes": self.oracle_.num_classes,
+            "num_classes": outputs_of(self.oracle_),
             "oracle": _fingerprint(self.oracle_),
         }
         path = Path(folder)
@@ -412,10 +412,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """
         config, tensors = read_artifact(Path(folder), kind="explainer")
         self._check_method(config, folder)
-        if config["num_classes"] != oracle.num_classes:
+        if config["num_classes"] != outputs_of(oracle):
             raise ConfigError(
                 f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
-                f"got {oracle.num_classes}."
+                f"got {outputs_of(oracle)}."
             )
         if config["oracle"] != _fingerprint(oracle):
             raise ConfigError(

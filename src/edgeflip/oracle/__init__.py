@@ -7,6 +7,7 @@ from edgeflip.oracle.budget import (
     SearchEnded,
     checked_answers,
     checked_proba,
+    outputs_of,
     space_of,
 )
 from edgeflip.oracle.gcn import (
@@ -64,6 +65,7 @@ __all__ = [
     "masked_graph",
     "masked_proba",
     "one_line",
+    "outputs_of",
     "register_goal",
     "space_of",
 ]
