@@ -36,6 +36,10 @@ from edgeflip.oracle.protocols import (
     Oracle,
     ValueOracle,
 )
+from edgeflip.oracle.readings import (
+    GoalReading,
+    OutputReading,
+)
 from edgeflip.oracle.weighted import (
     SoftGraphs,
     batches,
@@ -50,11 +54,13 @@ __all__ = [
     "GCNClassifier",
     "GCNConfig",
     "Goal",
+    "GoalReading",
     "MaskedOracle",
     "Masking",
     "MeteredOracle",
     "ModelOracle",
     "Oracle",
+    "OutputReading",
     "SearchEnded",
     "SoftGraphs",
     "ValueOracle",
