@@ -213,7 +213,9 @@ def _graph_from_json(content: bytes, name: str) -> Data:
     try:
         payload = json.loads(content)
     except (ValueError, RecursionError):
-        raise DatasetError(f"expected a graph as JSON in {name}, got no JSON; correct it.") from None
+        raise DatasetError(
+            f"expected a graph as JSON in {name}, got no JSON; correct it."
+        ) from None
     if isinstance(payload, dict) and "nodes" in payload:
         return _graph_from_node_link(payload, name)
     if not isinstance(payload, dict) or "edges" not in payload:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.checking import fingerprint_of, ranking_words
-from edgeflip.oracle import Oracle
+from edgeflip.oracle import Oracle, outputs_of
 from edgeflip.search import ranking_name
 from edgeflip.support import read_artifact, read_settings, write_artifact
 
@@ -41,7 +41,7 @@ def save_explainer(
         "ranking": ranking_words(explainer.ranking),
         "ranking_name": ranking_name(explainer.ranking),
         "num_features": explainer.num_features_,
-        "num_classes": explainer.oracle_.num_classes,
+        "num_classes": outputs_of(explainer.oracle_),
         "oracle": fingerprint_of(explainer.oracle_),
     }
     return write_artifact(folder, kind=_KIND, config=config, tensors=state)
@@ -64,10 +64,10 @@ def saved_state(
     """What a saved explainer learned; refused for another method or oracle."""
     config, tensors = read_artifact(folder, kind=_KIND)
     _check_method(type(explainer), config, folder)
-    if config["num_classes"] != oracle.num_classes:
+    if config["num_classes"] != outputs_of(oracle):
         raise ConfigError(
             f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
-            f"got {oracle.num_classes}."
+            f"got {outputs_of(oracle)}."
         )
     if config["oracle"] != fingerprint_of(oracle):
         raise ConfigError(

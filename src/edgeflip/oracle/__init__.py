@@ -7,6 +7,7 @@ from edgeflip.oracle.budget import (
     SearchEnded,
     checked_answers,
     checked_proba,
+    outputs_of,
     space_of,
 )
 from edgeflip.oracle.gcn import (
@@ -37,6 +38,10 @@ from edgeflip.oracle.protocols import (
     Oracle,
     ValueOracle,
 )
+from edgeflip.oracle.readings import (
+    GoalReading,
+    OutputReading,
+)
 from edgeflip.oracle.weighted import (
     SoftGraphs,
     batches,
@@ -51,11 +56,13 @@ __all__ = [
     "GCNClassifier",
     "GCNConfig",
     "Goal",
+    "GoalReading",
     "MaskedOracle",
     "Masking",
     "MeteredOracle",
     "ModelOracle",
     "Oracle",
+    "OutputReading",
     "SearchEnded",
     "SoftGraphs",
     "ValueOracle",
@@ -66,6 +73,7 @@ __all__ = [
     "masked_graph",
     "masked_proba",
     "one_line",
+    "outputs_of",
     "register_goal",
     "space_of",
 ]

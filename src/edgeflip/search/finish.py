@@ -29,7 +29,7 @@ def reduce_flips(search: Search[Any, Any], limit: int) -> None:
     while search.store.widest > 1:
         flips = search.store.ordered()
         rows = flips.rows[without_supersets(flips.order, flips.rows, limit=limit)]
-        fresh = reductions.fresh(rows) & ~search.are_known_pairs(rows)
+        fresh = reductions.fresh(rows) & ~search.were_tried_alone(rows)
         if not bool(fresh.any()):
             return
         _, complete = search.take(reductions.of(rows[fresh]))

@@ -52,7 +52,7 @@ class Flips:
 class FlipRanking(Protocol):
     """A ranking that looks at more than fidelity and size; higher is better.
 
-    A class attribute `needs` names what it cannot do without: `"likelihood"`, `"robustness"`.
+    An attribute `needs` of the type names what it cannot do without: `"likelihood"`, `"robustness"`.
     """
 
     def rate(self, flips: Flips) -> Tensor:

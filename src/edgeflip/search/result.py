@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core import Edits, EditSpace, FactualSubgraph, space_from_dict
 from edgeflip.errors import ArtifactError, EdgeflipError
-from edgeflip.oracle import Goal, goal_from_dict
+from edgeflip.oracle import Goal, GoalReading, OutputReading, goal_from_dict
 from edgeflip.support import checksum, read_json, write_json
 
 StopReason: TypeAlias = Literal[
@@ -35,7 +35,7 @@ FORMAT = 2
 
 
 @dataclass(frozen=True)
-class Counterfactual:
+class Counterfactual(OutputReading):
     """Edits that reach the goal, re-checked on the really edited input.
 
     Attributes:
@@ -60,16 +60,6 @@ class Counterfactual:
     robustness: float | None = None
 
     @property
-    def proba(self) -> tuple[float, ...]:
-        """The output, where it is probabilities."""
-        return self.output
-
-    @property
-    def label(self) -> int:
-        """The column that is largest after the edits."""
-        return _largest(self.output)
-
-    @property
     def size(self) -> int:
         """Number of edits."""
         return len(self.edits)
@@ -79,12 +69,6 @@ class Counterfactual:
         """What the edits cost together; where each costs 1, their number."""
         edits: Edits = self.edits
         return edits.cost
-
-    @property
-    def margin(self) -> float:
-        """The largest probability after the edits minus the next."""
-        others = [p for label, p in enumerate(self.output) if label != self.label]
-        return self.output[self.label] - max(others, default=0.0)
 
 
 @dataclass(frozen=True)
@@ -227,7 +211,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False)
-class CounterfactualSet:
+class CounterfactualSet(GoalReading):
     """Everything an explainer found for one input.
 
     Attributes:
@@ -257,26 +241,6 @@ class CounterfactualSet:
         return self.space.input
 
     @property
-    def proba(self) -> tuple[float, ...]:
-        """The oracle's output on the input, where it is probabilities."""
-        return self.output
-
-    @property
-    def label(self) -> int:
-        """The column that is largest on the input."""
-        return _largest(self.output)
-
-    @property
-    def target(self) -> int | None:
-        """The wanted column, None for any other; for goals that have one."""
-        return getattr(self.goal, "target", None)
-
-    @property
-    def class_names(self) -> tuple[str, ...] | None:
-        """Names of the columns, when known."""
-        return getattr(self.goal, "class_names", None)
-
-    @property
     def fill(self) -> Any:
         """The attributes of what was added, as given to `explain`."""
         return getattr(self.space, "fill", None)
@@ -299,10 +263,6 @@ class CounterfactualSet:
     def __len__(self) -> int:
         """Number of counterfactuals."""
         return len(self.counterfactuals)
-
-    def class_name(self, label: int) -> str:
-        """A column by name where names are known, else by number."""
-        return self.class_names[label] if self.class_names else str(label)
 
     def edited_graph(self, counterfactual: Counterfactual | None = None) -> Data:
         """The input after the edits of a counterfactual, by default the best one."""
@@ -332,10 +292,10 @@ class CounterfactualSet:
                 "rank": rank,
                 **entry.edits.to_dict(),
                 "size": entry.size,
-                "from": self.label,
-                "to": entry.label,
+                "from": self.predicted,
+                "to": entry.predicted,
                 "fidelity": entry.fidelity,
-                "probability": entry.output[entry.label],
+                "probability": entry.output[entry.predicted],
                 "score": entry.score,
                 "found_at": entry.found_at,
                 "ring": entry.ring,
@@ -389,10 +349,6 @@ class CounterfactualSet:
     def load_json(cls, path: str | Path) -> CounterfactualSet:
         """Read an answer that `save_json` wrote."""
         return cls.from_dict(read_json(Path(path)))
-
-
-def _largest(output: tuple[float, ...]) -> int:
-    return max(range(len(output)), key=output.__getitem__)
 
 
 def _fields(entry: Counterfactual) -> dict[str, Any]:

@@ -322,7 +322,7 @@ class Search(Generic[SpaceT, GoalT]):
         begun = [ring for start, ring in self._rings if start <= index]
         return begun[-1] if begun else None
 
-    def are_known_pairs(self, rows: Tensor) -> Tensor:
+    def were_tried_alone(self, rows: Tensor) -> Tensor:
         """Which candidates are two moves that were both tried alone [candidates]."""
         if self.space.has_rules or not self._tried_alone:
             # Not every flip of a block is put to rules; asking again makes up for it.
