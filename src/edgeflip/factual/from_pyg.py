@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,9 @@ from edgeflip.support import STRICT, seeded
 
 ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {"gnn-explainer": GNNExplainer}
 """Algorithms that can be named in a file of settings."""
+
+# PyG draws from the random numbers of the process: one thread at a time.
+_DRAWS = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class FromPyG:
             return grow(space, torch.empty(0), self.max_nodes)
         # PyG leaves masks, hooks and modes behind in the model it explains; let it have a copy.
         own = copy.deepcopy(inner)
-        with seeded(seed), own.frozen():
+        with _DRAWS, seeded(seed), own.frozen():
             mask = self._edge_mask(_OneGraph(own, graph, meter), label)
         # An edge is as important as its two directions together.
         return grow(space, mask[space.columns].mean(dim=1), self.max_nodes)
