@@ -37,7 +37,7 @@ from edgeflip.search import (
     needs_of,
     reduce_flips,
 )
-from edgeflip.support import package_version
+from edgeflip.support import cpu_seconds, package_version
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
@@ -125,7 +125,7 @@ def _prepare_group(
     """Let the method learn for some inputs, and book an even share of the time for each."""
     if not explainer.prepares:
         return
-    started, cpu_started = time.perf_counter(), time.process_time()
+    started, cpu_started = time.perf_counter(), cpu_seconds()
     allowed = None if budget.seconds is None else budget.seconds * len(searches)
 
     def check() -> None:
@@ -139,7 +139,7 @@ def _prepare_group(
         prepared = [end] * count
     share = Stage(
         seconds=(time.perf_counter() - started) / count,
-        cpu_seconds=(time.process_time() - cpu_started) / count,
+        cpu_seconds=(cpu_seconds() - cpu_started) / count,
     )
     for search, found in zip(searches, prepared, strict=True):
         search.prepared = found

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from edgeflip.oracle import MeteredOracle
 from edgeflip.search.result import Stage
+from edgeflip.support import cpu_seconds
 
 
 class StageClock:
     """Seconds and oracle calls per stage; a stage inside another is not counted twice.
 
-    Asking the system for CPU seconds takes long on some machines, longer than many a stage. So that is done
-    twice per search, and stages share the CPU seconds as they share the wall-clock ones.
+    CPU seconds are read twice per search, and stages share them as they share the wall-clock ones.
     """
 
     def __init__(self, oracle: MeteredOracle) -> None:
@@ -23,7 +23,7 @@ class StageClock:
         self._names: list[str] = []
         self._timed: dict[str, Stage] = {}
         self._added: dict[str, Stage] = {}
-        self._started, self._cpu_started = time.perf_counter(), time.process_time()
+        self._started, self._cpu_started = time.perf_counter(), cpu_seconds()
         self._mark = self._now()
 
     @contextmanager
@@ -50,7 +50,7 @@ class StageClock:
     def stages(self) -> dict[str, Stage]:
         """Totals so far, in order of first use."""
         elapsed = time.perf_counter() - self._started
-        load = (time.process_time() - self._cpu_started) / elapsed if elapsed > 0 else 1.0
+        load = (cpu_seconds() - self._cpu_started) / elapsed if elapsed > 0 else 1.0
         return {
             name: replace(timed, cpu_seconds=load * timed.seconds) + self._added.get(name, Stage())
             for name, timed in self._timed.items()

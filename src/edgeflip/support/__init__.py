@@ -1,5 +1,8 @@
 """What has nothing to do with graphs: files, seeds, settings, progress, threads, versions."""
 
+from edgeflip.support.clock import (
+    cpu_seconds,
+)
 from edgeflip.support.journal import (
     RESULTS,
     Journal,
@@ -50,6 +53,7 @@ __all__ = [
     "check_seed",
     "checksum",
     "code_version",
+    "cpu_seconds",
     "key_of",
     "one_thread",
     "package_version",
