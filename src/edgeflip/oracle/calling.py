@@ -28,12 +28,14 @@ class ModelCall:
         on_graphs: Asks about a list of graphs.
         batched: Whether one call can answer for many graphs in a batch.
         takes_edge_weight: Whether edge weights reach the model.
+        reads: Names of the tensors of a graph that it reads, None if nobody knows.
     """
 
     on_batch: Callable[[Batch], Any]
     on_graphs: Callable[[list[Data]], Any]
     batched: bool
     takes_edge_weight: bool
+    reads: tuple[str, ...] | None = None
 
 
 def bind_call(
@@ -113,7 +115,10 @@ def _bind_tensors(model: Any) -> ModelCall:
         return torch.cat([_one_row(model(**_arguments(parameters, graph))) for graph in graphs])
 
     if batched:
-        return ModelCall(on_batch, _no_batches, batched=True, takes_edge_weight=weighted)
+        reads = tuple(name for name in names if name not in _BATCH_NAMES)
+        return ModelCall(
+            on_batch, _no_batches, batched=True, takes_edge_weight=weighted, reads=reads
+        )
     return ModelCall(on_batch, one_by_one, batched=False, takes_edge_weight=weighted)
 
 
@@ -140,6 +145,37 @@ def _attribute(data: Data, name: str) -> Any:
     if name in data:
         return data[name]
     return getattr(data, name, None) if name in ("num_nodes", "num_graphs", "batch_size") else None
+
+
+# What can be joined without PyG's help: one row per node, and columns of node numbers.
+_PLAIN = ("x", "edge_index", "edge_attr", "edge_weight")
+
+
+def joined(graphs: list[Data], reads: tuple[str, ...] | None) -> Batch:
+    """Graphs as one batch, with all their attributes or, where that is enough, those that a model reads.
+
+    Joining a few tensors takes a fraction of the time that PyG's own batching of everything takes.
+    """
+    known = reads is not None and all(name in _PLAIN for name in reads) and "x" in reads
+    if not known or any(not isinstance(graph.x, torch.Tensor) for graph in graphs):
+        return Batch.from_data_list(graphs)
+    stores = [graph.to_dict() for graph in graphs]
+    names = [name for name in reads or () if name in stores[0]]
+    if any((name in store) != (name in names) for store in stores for name in reads or ()):
+        return Batch.from_data_list(graphs)
+    sizes = torch.tensor([store["x"].size(0) for store in stores], device=stores[0]["x"].device)
+    starts = sizes.cumsum(dim=0) - sizes
+    parts = {
+        name: torch.cat([store[name] for store in stores]) for name in names if name != "edge_index"
+    }
+    if "edge_index" in names:
+        edges = [store["edge_index"] for store in stores]
+        counts = torch.tensor([each.size(1) for each in edges], device=sizes.device)
+        parts["edge_index"] = torch.cat(edges, dim=1) + starts.repeat_interleave(counts)
+    owners = torch.arange(len(graphs), device=sizes.device).repeat_interleave(sizes)
+    batch = Batch(**parts, batch=owners)
+    batch._num_graphs = len(graphs)
+    return batch
 
 
 def _one_row(output: Any) -> Any:

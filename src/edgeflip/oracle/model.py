@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 
 from edgeflip.core import EditSpace, PairEdits, PairSpace, base_adjacency, edge_attributes
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
-from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, bind_call
+from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, bind_call, joined
 from edgeflip.oracle.outputs import (
     Returns,
     as_matrix,
@@ -306,7 +306,7 @@ class ModelOracle:
             copies = [graph.clone().to(self.device) for graph in graphs]
             return self._guarded(lambda: self._call.on_graphs(copies))
         try:
-            batch = Batch.from_data_list(graphs)
+            batch = joined(graphs, self._call.reads)
         except Exception as error:
             raise GraphError(
                 f"expected graphs with the same attributes and widths, got ones that cannot be batched: "
