@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from conftest import graphs_and_edits, make_graph
 from edgeflip.core import EditSet, PairEdits, PairSpace, edge_pairs
 from edgeflip.errors import OracleError
-from edgeflip.metrics import METRICS, Case, Metric, edit_minimality, metrics_of
+from edgeflip.metrics import METRICS, AnswerCase, Metric, edit_minimality, metrics_of
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import Counterfactual, CounterfactualSet, Provenance, Stage, Trace
 from edgeflip.testing import example_graphs, example_oracle
@@ -70,12 +70,12 @@ def make_answer(graph, entries, oracle=None, *, fill=None, seconds=1.0, calls=10
 
 def value(name, answer, oracle=None, motif_nodes=None):
     """What a metric says of one answer."""
-    return METRICS[name].of(Case(answer, oracle=oracle, motif_nodes=motif_nodes))
+    return METRICS[name].of(AnswerCase(answer, oracle=oracle, motif_nodes=motif_nodes))
 
 
 def mean(name, answers, oracle=None, motif_nodes=None):
     """What it says of many."""
-    cases = [Case(answer, oracle=oracle, motif_nodes=motif_nodes) for answer in answers]
+    cases = [AnswerCase(answer, oracle=oracle, motif_nodes=motif_nodes) for answer in answers]
     return METRICS[name].average(cases).value
 
 
@@ -326,14 +326,14 @@ def test_an_average_over_nothing_is_none(graph):
 
 
 def test_a_metric_has_no_value_where_what_it_needs_is_missing(graph):
-    case = Case(make_answer(graph, [SINGLE]))
+    case = AnswerCase(make_answer(graph, [SINGLE]))
     missing = {metric.name for metric in metrics_of("answer") if metric.of(case) is None}
     assert {metric.name for metric in metrics_of("answer") if metric.needs} <= missing
     assert not missing & {"validity", "size", "first_size", "fidelity", "seconds", "oracle_calls"}
 
 
 def test_a_method_that_failed_found_nothing_and_asked_nothing():
-    values = {metric.name: metric.of(Case()) for metric in metrics_of("answer")}
+    values = {metric.name: metric.of(AnswerCase()) for metric in metrics_of("answer")}
     assert {name for name, value in values.items() if value is not None} == {
         "validity",
         "oracle_calls",
@@ -394,4 +394,4 @@ def test_the_table_names_every_metric_once_and_says_what_it_does():
 
 def test_not_a_number_is_no_value(graph):
     metric = Metric("odd", "odd", lambda case: math.nan, "up")
-    assert metric.of(Case(make_answer(graph, [SINGLE]))) is None
+    assert metric.of(AnswerCase(make_answer(graph, [SINGLE]))) is None

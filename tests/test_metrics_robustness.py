@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from conftest import assert_sentence, make_graph
 from edgeflip.core import EditSet, PairEdits
 from edgeflip.errors import ConfigError
-from edgeflip.metrics import METRICS, Case, Proportion, overlaps_after_noise, wilson
+from edgeflip.metrics import METRICS, AnswerCase, Proportion, overlaps_after_noise, wilson
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import Counterfactual, CounterfactualSet, Provenance, Trace
 
@@ -73,7 +73,7 @@ def test_a_pair_is_the_same_edit_whether_its_edge_comes_or_goes():
 
 
 def under_noise(before, after):
-    return Case(before, after_noise=after)
+    return AnswerCase(before, after_noise=after)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_the_authors_count_changes_instead_of_graphs(cases):
 
 
 def test_with_nothing_to_count_there_are_no_values(cases):
-    for nothing in ([], cases[-1:], [Case(cases[0].answer)]):
+    for nothing in ([], cases[-1:], [AnswerCase(cases[0].answer)]):
         for name in ("van", "ecan", "van_by_change", "ecan_by_change"):
             assert METRICS[name].average(nothing).value is None
 

@@ -13,7 +13,7 @@ from edgeflip.bench import run_bench, write_report
 from edgeflip.bench.report.older import modern
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.cli import main
-from edgeflip.metrics import METRICS, Case, GraphSet, Metric, Place, average
+from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Metric, Place, average
 
 draws = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None,
@@ -30,7 +30,7 @@ SPEC = BenchSpec(
 )
 
 
-def removals(case: Case) -> int:
+def removals(case: AnswerCase) -> int:
     """How many of the edits are removals."""
     return len(case.best.edits.removed)
 
@@ -40,7 +40,7 @@ def edges_each(graphs: GraphSet) -> float:
     return sum(graph.num_edges for graph in graphs.graphs) / len(graphs.graphs)
 
 
-def broken(case: Case) -> float:
+def broken(case: AnswerCase) -> float:
     """A metric with a bug."""
     raise ZeroDivisionError("boom")
 

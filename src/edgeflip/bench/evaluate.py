@@ -19,7 +19,7 @@ from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
 from edgeflip.core import FREE, Edge, EditSet, Noise, add_noise
 from edgeflip.errors import EdgeflipError
 from edgeflip.explainers import CounterfactualExplainer
-from edgeflip.metrics import METRICS, Case, GraphSet, Learning, Metric, metrics_of
+from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Learning, Metric, metrics_of
 from edgeflip.oracle import one_line
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import Row
@@ -123,7 +123,7 @@ class Evaluation:
 
     def failed_row(self, place: int, reason: str) -> Row:
         """The row of a graph that a method never got to, such as after a failed fit."""
-        values = {metric.name: metric.of(Case()) for metric in metrics_of("answer")}
+        values = {metric.name: metric.of(AnswerCase()) for metric in metrics_of("answer")}
         return {**self._empty_row(place), **values, "error": reason}
 
     def _empty_row(self, place: int) -> Row:
@@ -215,7 +215,7 @@ class Evaluation:
         after_noise: CounterfactualSet | None = None,
     ) -> Row:
         """The values of an attempt; what goes wrong is noted in the row."""
-        case = Case(
+        case = AnswerCase(
             answer=None if isinstance(attempt.answer, Exception) else attempt.answer,
             oracle=TimedOracle(self.ground.oracle, self.ground.clock),
             motif_nodes=self.ground.bundle.motif_nodes,

@@ -1,7 +1,7 @@
 """Measures of explanations: plain functions, and the one table of them that bench, report and CLI read."""
 
 from edgeflip.metrics.averages import Average, Proportion, Value, average, over_seeds, wilson
-from edgeflip.metrics.case import Case, GraphSet, Learning
+from edgeflip.metrics.case import AnswerCase, GraphSet, Learning
 from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
 from edgeflip.metrics.noise import overlaps_after_noise
 from edgeflip.metrics.plausibility import pooled_likelihood
@@ -10,8 +10,8 @@ from edgeflip.metrics.table import METRICS, Metric, Place, Style, metrics_of
 
 __all__ = [
     "METRICS",
+    "AnswerCase",
     "Average",
-    "Case",
     "Descriptors",
     "GraphSet",
     "Learning",

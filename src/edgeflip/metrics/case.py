@@ -24,7 +24,7 @@ LinkProbabilities: TypeAlias = Callable[[Data, Collection[Edge]], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class AnswerCase:
     """One explained graph, with everything there is to rate the answer by.
 
     Attributes:
@@ -38,9 +38,9 @@ class Case:
 
     Example:
         >>> from edgeflip.metrics import METRICS
-        >>> METRICS["validity"].of(Case())
+        >>> METRICS["validity"].of(AnswerCase())
         0.0
-        >>> METRICS["size"].of(Case()) is None
+        >>> METRICS["size"].of(AnswerCase()) is None
         True
     """
 

@@ -7,20 +7,20 @@ others of all edited graphs of a method.
 from __future__ import annotations
 
 from edgeflip.datasets import valid_share
-from edgeflip.metrics.case import Case, GraphSet
+from edgeflip.metrics.case import AnswerCase, GraphSet
 
 
-def added_likelihood(case: Case) -> float | None:
+def added_likelihood(case: AnswerCase) -> float | None:
     """Mean probability of the added edges, None without any."""
     return case.likelihoods[0]
 
 
-def removed_likelihood(case: Case) -> float | None:
+def removed_likelihood(case: AnswerCase) -> float | None:
     """Mean probability of the removed edges, None without any."""
     return case.likelihoods[1]
 
 
-def plausibility(case: Case) -> float | None:
+def plausibility(case: AnswerCase) -> float | None:
     """Mean likelihood of the edits: that added edges are there, and that removed ones are not."""
     edits = case.best.edits
     return pooled_likelihood((len(edits.added), len(edits.removed)), case.likelihoods)

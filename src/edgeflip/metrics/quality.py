@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PAD, EditSet
-from edgeflip.metrics.case import Case
+from edgeflip.metrics.case import AnswerCase
 from edgeflip.oracle import MeteredOracle, Oracle
 from edgeflip.search import Counterfactual, CounterfactualSet
 
@@ -26,28 +26,28 @@ SAMPLED_SUBSETS = 4096
 """Distinct subsets that minimality looks at when there are more edits than `EXACT_EDITS`."""
 
 
-def validity(case: Case) -> float:
+def validity(case: AnswerCase) -> float:
     """Whether a counterfactual was found; a method that failed found none."""
     return float(case.found)
 
 
-def size(case: Case) -> int:
+def size(case: AnswerCase) -> int:
     """Number of edits."""
     return case.best.size
 
 
-def first_size(case: Case) -> int | None:
+def first_size(case: AnswerCase) -> int | None:
     """Number of edits of the counterfactual that was found first."""
     first = None if case.answer is None else case.answer.first
     return None if first is None else first.size
 
 
-def fidelity(case: Case) -> float:
+def fidelity(case: AnswerCase) -> float:
     """Drop of the probability of the original class."""
     return case.best.fidelity
 
 
-def motif_proximity(case: Case) -> float:
+def motif_proximity(case: AnswerCase) -> float:
     """Share of the edits with an end in the motif that made the original class."""
     assert case.answer is not None
     assert case.motif_nodes is not None
@@ -55,7 +55,7 @@ def motif_proximity(case: Case) -> float:
     return edits.touching(case.motif_nodes(case.answer.graph)) / len(edits)
 
 
-def minimality(case: Case) -> float:
+def minimality(case: AnswerCase) -> float:
     """Share of the non-empty proper subsets of the edits that leave the prediction as it is.
 
     A single edit has no such subset and scores 1. The printed formula counts the full set as well, which
@@ -67,7 +67,7 @@ def minimality(case: Case) -> float:
     return edit_minimality(case.answer, case.best, case.oracle)
 
 
-def minimality_of_smallest(case: Case) -> float:
+def minimality_of_smallest(case: AnswerCase) -> float:
     """Minimality as the authors' code has it: the mean over all smallest counterfactuals kept."""
     assert case.answer is not None
     assert case.oracle is not None

@@ -5,24 +5,24 @@ Every function is a metric of one explained graph with a counterfactual, see `ed
 
 from __future__ import annotations
 
-from edgeflip.metrics.case import Case
+from edgeflip.metrics.case import AnswerCase
 
 
-def validity_after_noise(case: Case) -> float:
+def validity_after_noise(case: AnswerCase) -> float:
     """VaN: whether one of the changes of class is there under noise as well."""
     return float(any(overlap is not None for overlap in case.overlaps.values()))
 
 
-def edge_consistency_after_noise(case: Case) -> float | None:
+def edge_consistency_after_noise(case: AnswerCase) -> float | None:
     """ECaN: the largest overlap of edits before and after noise, None if no change was kept."""
     return max(edge_consistency_by_change(case), default=None)
 
 
-def validity_after_noise_by_change(case: Case) -> list[float]:
+def validity_after_noise_by_change(case: AnswerCase) -> list[float]:
     """VaN as in the authors' code: a value for each change (old class, new class) of the graph."""
     return [float(overlap is not None) for overlap in case.overlaps.values()]
 
 
-def edge_consistency_by_change(case: Case) -> list[float]:
+def edge_consistency_by_change(case: AnswerCase) -> list[float]:
     """ECaN as in the authors' code: a value for each kept change of the graph."""
     return [overlap for overlap in case.overlaps.values() if overlap is not None]

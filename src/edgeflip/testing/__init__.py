@@ -23,7 +23,8 @@ from edgeflip.errors import ConfigError
 from edgeflip.explainers import CounterfactualExplainer
 from edgeflip.oracle import Budget, Oracle
 from edgeflip.support import seeded
-from edgeflip.testing.checks import CHECKS, Case, DoesNotApply, WatchedFit, described, same_answer
+from edgeflip.testing.case import Case, DoesNotApply, WatchedFit, described, same_answer
+from edgeflip.testing.checks import CHECKS
 from edgeflip.testing.examples import example_graphs, example_oracle
 from edgeflip.testing.oracles import CountingOracle
 from edgeflip.testing.states import module_of, restored

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets import DatasetBundle, load_dataset
 from edgeflip.explainers import EdgeFlip
-from edgeflip.metrics import METRICS, Case
+from edgeflip.metrics import METRICS, AnswerCase
 from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import progress_bar, write_json, write_lines
@@ -122,7 +122,7 @@ def _summary(
 ) -> DemoResult:
     found = [index for index, answer in answers.items() if answer.found]
     shown = next(iter(found or answers), -1)
-    cases = [Case(answer, motif_nodes=motif_nodes) for answer in answers.values()]
+    cases = [AnswerCase(answer, motif_nodes=motif_nodes) for answer in answers.values()]
 
     def mean(name: str) -> float:
         value = METRICS[name].average(cases).value

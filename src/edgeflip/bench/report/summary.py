@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from edgeflip.bench.report.results import Results, Row, without_paths
-from edgeflip.metrics import METRICS, Average, Case, Metric, average, metrics_of
+from edgeflip.metrics import METRICS, AnswerCase, Average, Metric, average, metrics_of
 
 Rows = Sequence[Row]
 
@@ -138,7 +138,7 @@ def _by_class(seeds: Sequence[Rows]) -> dict[int, dict[str, Average]]:
     asked = [rows for rows in seeds if any(row.get("targets") for row in rows)]
     classes = {int(key) for rows in asked for row in rows for key in row.get("targets") or ()}
     # A graph that was never asked, such as after an error, counts as one without an answer.
-    nothing = {metric.name: metric.of(Case()) for metric in class_metrics()}
+    nothing = {metric.name: metric.of(AnswerCase()) for metric in class_metrics()}
     tables = {}
     for number in sorted(classes):
         answers = [
