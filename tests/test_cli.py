@@ -85,7 +85,7 @@ def test_answers_can_be_written_to_a_folder(capsys, oracle_folder, tmp_path):
 def test_a_class_can_be_named(capsys, oracle_folder):
     code, out, _ = explain(capsys, oracle_folder, "--index", 0, "--json")
     answer = json.loads(out)["answer"]
-    label = max(range(2), key=answer["proba"].__getitem__)
+    label = max(range(2), key=answer["output"].__getitem__)
     other = ("cycle", "house")[1 - label]
     code, out, _ = explain(capsys, oracle_folder, "--index", 0, "--target", other)
     assert code == 0
@@ -99,7 +99,8 @@ def test_no_counterfactual_ends_with_one(capsys, oracle_folder):
 
 
 def test_settings_and_limits_reach_the_method(capsys, oracle_folder):
-    options = ("--set", "stop_at_first=false", "--set", "max_added=0", "--max-edits", 1, "--json")
+    options = ("--method", "random", "--set", "stop_at_first=false", "--set", "max_added=0")
+    options += ("--max-edits", 1, "--json")
     _, out, _ = explain(capsys, oracle_folder, "--index", 0, *options)
     answer = json.loads(out)["answer"]
     assert answer["provenance"]["config"]["max_added"] == 0
@@ -107,13 +108,14 @@ def test_settings_and_limits_reach_the_method(capsys, oracle_folder):
 
 
 def test_several_robust_and_ranked_answers(capsys, oracle_folder):
-    options = ("--set", "stop_at_first=false", "--set", "max_added=1", "--set", "max_removed=1")
+    options = ("--method", "random", "--set", "stop_at_first=false")
+    options += ("--set", "max_added=1", "--set", "max_removed=1")
     chosen = ("--number", 2, "--diversity", 0.7, "--robust", 3, "--ranking", "sparse=1,confident=1")
     _, out, _ = explain(capsys, oracle_folder, "--index", 0, *options, *chosen, "--json")
     answer = json.loads(out)["answer"]
     assert len(answer["counterfactuals"]) == 2
     assert all(0 <= entry["robustness"] <= 1 for entry in answer["counterfactuals"])
-    choice = answer["provenance"]["choice"]
+    choice = answer["provenance"]["selection"]
     assert (choice["number"], choice["diversity"], choice["robust"]) == (2, 0.7, 3)
     assert "confident" in choice["ranking"]
     _, out, _ = explain(capsys, oracle_folder, "--index", 0, *options, *chosen)
@@ -126,7 +128,7 @@ def test_each_class_has_an_answer_and_a_file(capsys, oracle_folder, tmp_path):
     assert code == 0
     (answer,) = (json.loads(line)["answer"] for line in out.splitlines())
     (file,) = (tmp_path / "answers").iterdir()
-    assert file.name == f"ba_2motifs-test-0-to-{answer['target']}.json"
+    assert file.name == f"ba_2motifs-test-0-to-{answer['goal']['target']}.json"
 
 
 @pytest.mark.parametrize(
@@ -143,13 +145,16 @@ def test_each_class_has_an_answer_and_a_file(capsys, oracle_folder, tmp_path):
         (("explain", "ba_2motifs", "--index", 0, "--split", "tests"), ("did you mean 'test'",)),
         (("explain", "ba_2motifs", "--index", 0, "--target", "hause"), ("did you mean 'house'",)),
         (("explain", "ba_2motifs", "--index", 0, "--profile", "gpu"), ("unknown profile",)),
-        (("explain", "ba_2motifs", "--index", 0, "--set", "max_addd=1"), ("max_addd", "max_added")),
-        (("explain", "ba_2motifs", "--index", 0, "--set", "max_added"), ("key=value",)),
-        (("explain", "ba_2motifs", "--index", 0, "--set", "max_added=many"), ("max_added",)),
+        (("explain", "ba_2motifs", "--index", 0, "--set", "certif=1"), ("certif", "certify")),
+        (("explain", "ba_2motifs", "--index", 0, "--set", "certify"), ("key=value",)),
+        (("explain", "ba_2motifs", "--index", 0, "--set", "certify=many"), ("certify",)),
         (("explain", "ba_2motifs", "--index", 0, "--number", 0), ("number", "at least 1")),
         (("explain", "ba_2motifs", "--index", 0, "--diversity", 2), ("diversity", "0 to 1")),
         (("explain", "ba_2motifs", "--index", 0, "--ranking", "papre"), ("did you mean 'paper'",)),
-        (("explain", "ba_2motifs", "--index", 0, "--ranking", "plausible"), ("dr-cfgnn",)),
+        (
+            ("explain", "ba_2motifs", "--index", 0, "--method", "random", "--ranking", "plausible"),
+            ("edgeflip",),
+        ),
         (
             ("explain", "ba_2motifs", "--index", 0, "--each-class", "--target", "house"),
             ("--target", "--each-class"),
@@ -176,7 +181,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
 def test_a_senseless_target_is_refused(capsys, oracle_folder, target):
     if target == "label":
         _, out, _ = explain(capsys, oracle_folder, "--index", 0, "--json")
-        proba = json.loads(out)["answer"]["proba"]
+        proba = json.loads(out)["answer"]["output"]
         target = str(max(range(2), key=proba.__getitem__))
     code, out, err = explain(capsys, oracle_folder, "--index", 0, "--target", target)
     assert code == 2

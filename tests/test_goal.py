@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from conftest import assert_sentence
-from edgeflip.errors import ArtifactError, NotApplicableError
+from edgeflip.errors import ArtifactError
 from edgeflip.oracle import ClassGoal, Goal, goal_from_dict, register_goal
-from edgeflip.oracle.goal import class_goal
 
 ANY = ClassGoal((0.2, 0.5, 0.3), class_names=("low", "middle", "high"))
 HIGH = ClassGoal((0.2, 0.5, 0.3), target=2)
@@ -90,13 +89,3 @@ def test_a_goal_of_an_unknown_kind_is_refused_until_somebody_tells_how_it_is_rea
     assert_sentence(error, "world peace", "class", "register_goal")
     register_goal("world peace", lambda payload: ANY)
     assert goal_from_dict({"kind": "world peace"}) is ANY
-
-
-def test_methods_that_learn_from_classes_refuse_other_goals():
-    class Other:
-        kind = "value"
-
-    assert class_goal(ANY, "cf2") is ANY
-    with pytest.raises(NotApplicableError) as error:
-        class_goal(Other(), "cf2")
-    assert_sentence(error, "cf2", "value")

@@ -206,9 +206,8 @@ def test_an_unusual_but_sound_graph_is_accepted(name):
     assert space.non_edge_ids().numel() == space.num_pairs - num_edges
 
 
-def test_self_loops_are_listed_apart_from_the_pairs():
+def test_self_loops_are_no_pairs():
     space = PairSpace.of(path_graph(4, loops=[0, 3]))
-    assert sorted(space.self_loop_nodes.tolist()) == [0, 3]
     assert space.edges_of(space.edge_ids) == [(0, 1), (1, 2), (2, 3)]
 
 

@@ -156,10 +156,9 @@ def test_without_a_model_nobody_knows_how_likely_edges_are():
         with pytest.raises(NotFittedError) as error:
             ask()
         assert_sentence(error, "links=")
-    plausible = EdgeFlip(ranking="plausible").fit([], MotifEdges())
     with pytest.raises(ConfigError) as error:
-        plausible.explain(ring_and_tail())
-    assert_sentence(error, "likelihoods")
+        EdgeFlip(ranking="plausible").fit([], MotifEdges())
+    assert_sentence(error, "how likely", "links=")
     assert make_ours(ranking="plausible").explain(ring_and_tail()).found
 
 

@@ -325,13 +325,6 @@ def test_removal_sets_are_scored_once_and_only_when_they_are_reached():
     assert all(not len(rows) for rows in asked[3:])
 
 
-def test_a_drawing_knows_whether_anything_is_left():
-    drawing = make_space()[0].everything()
-    assert drawing.any_left
-    all_of(drawing)
-    assert not drawing.any_left
-
-
 @pytest.mark.parametrize(
     ("limits", "fits"),
     [

@@ -256,7 +256,16 @@ def test_rules_and_functions_are_kept_by_name_or_not_at_all():
     again = round_trip(space)
     assert again.fill is None
     assert again.lost_rules == ("never",)
-    assert again.to_dict() == {**space.to_dict(), "fill": None}
+    assert again.lost_fill
+    assert again.to_dict() == space.to_dict()
+    with pytest.raises(ConstraintError) as error:
+        again.under(limits)
+    assert_sentence(error, "attributes of added edges", "explain")
+
+
+def test_a_space_without_its_rules_asks_for_the_constraints():
+    limits = Constraints(max_edits=2, rules=(never,))
+    again = round_trip(PairEdits.of(PATH, limits))
     with pytest.raises(ConstraintError) as error:
         again.under(None)
     assert_sentence(error, "never", "constraints=")

@@ -115,14 +115,24 @@ def test_a_newer_format_asks_for_an_upgrade(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "FORMAT_VERSION", 2)
+        patch.setattr(storage, "FORMAT_VERSION", storage.FORMAT_VERSION + 1)
         save(tmp_path)
-    with pytest.raises(ArtifactError, match=r"got 2; .*newer edgeflip"):
+    with pytest.raises(ArtifactError, match=r"newer edgeflip, upgrade"):
+        read_artifact(tmp_path, "oracle")
+
+
+def test_an_older_format_asks_to_train_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "FORMAT_VERSION", 1)
+        save(tmp_path)
+    with pytest.raises(ArtifactError, match=r"older edgeflip, train or fit it again"):
         read_artifact(tmp_path, "oracle")
 
 
 def test_json_that_is_no_artifact_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "config.json", {"format": 1, "kind": "oracle"})
+    write_json(tmp_path / "config.json", {"format": storage.FORMAT_VERSION, "kind": "oracle"})
     with pytest.raises(ArtifactError, match="describe a saved model"):
         read_artifact(tmp_path, "oracle")
 

@@ -154,12 +154,6 @@ class PairSpace:
         u, v = self.ends(ids.flatten()).tolist()
         return list(zip(u, v, strict=True))
 
-    @property
-    def self_loop_nodes(self) -> Tensor:
-        """Nodes with a self-loop; edits never touch these."""
-        edge_index = _edge_index(self.graph)
-        return edge_index[0, edge_index[0] == edge_index[1]]
-
 
 # A table entry per pair makes look-ups one gather; above this many pairs (n > 2,800) memory wins.
 _TABLE_LIMIT = 4_000_000

@@ -251,7 +251,8 @@ class PairEdits:
             "fingerprint": fingerprint(self.input),
             "constraints": self.constraints_to_dict(),
             "fill": _plain_fill(self.fill),
-            "fill_kept": self.fill is None or _plain_fill(self.fill) is not None,
+            "fill_kept": not self.lost_fill
+            and (self.fill is None or _plain_fill(self.fill) is not None),
         }
 
     @classmethod

@@ -102,9 +102,6 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     explains_together: ClassVar[bool] = False
     """Whether `explain_many` takes less time than explaining one graph after the other."""
 
-    prepares: ClassVar[bool] = False
-    """Whether it has a `_prepare` of its own."""
-
     default_ranking: ClassVar[Ranking] = SizeWeightedFidelity()
     """How it scores counterfactuals unless told otherwise."""
 
@@ -385,6 +382,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         Returns:
             Why it ended; None when all there is was tried.
         """
+
+    @property
+    def _prepares(self) -> bool:
+        """Whether it has a `_prepare` of its own."""
+        return type(self)._prepare is not CounterfactualExplainer._prepare
 
     def _needs_graphs(self) -> bool:
         """Whether `fit` cannot do without graphs."""

@@ -34,7 +34,7 @@ def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:
         raise ConfigError(
             f"expected a ranking that '{method}' can give, got "
             f"'{ranking_name(ranking) or ranking_words(ranking)}', which asks how likely edits are; use the "
-            "method 'edgeflip' or another ranking."
+            "method 'edgeflip' or 'dr-cfgnn', or another ranking."
         )
 
 

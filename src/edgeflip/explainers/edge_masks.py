@@ -39,7 +39,6 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
 
     learns: ClassVar[bool] = False
     explains_together: ClassVar[bool] = True
-    prepares: ClassVar[bool] = True
 
     @abstractmethod
     def _pairs(self, problem: PairProblem) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor
 
-from edgeflip.errors import ArtifactError, NotApplicableError
+from edgeflip.errors import ArtifactError
 
 
 @runtime_checkable
@@ -170,20 +170,6 @@ class ClassGoal:
             payload["target"],
             None if names is None else tuple(names),
         )
-
-
-def class_goal(goal: Goal, method: str) -> ClassGoal:
-    """The goal as one about classes, for methods that learn from classes.
-
-    Raises:
-        NotApplicableError: If it is another.
-    """
-    if isinstance(goal, ClassGoal):
-        return goal
-    raise NotApplicableError(
-        f"expected a goal about classes for '{method}', got one of kind '{goal.kind}'; use 'edgeflip' or "
-        "'random'."
-    )
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Goal]] = {ClassGoal.kind: ClassGoal.from_dict}

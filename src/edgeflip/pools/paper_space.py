@@ -42,11 +42,6 @@ class Drawing:
             self._made = self._make()
         return self._made
 
-    @property
-    def any_left(self) -> bool:
-        """Whether a candidate was not drawn yet."""
-        return any(shape.left for part in self._shapes for shape in part)
-
     def blocks(self) -> Iterator[Tensor]:
         """Blocks of candidates as rows of pair ids, each with a share from every target."""
         streams = [draw_blocks(part, BLOCK, self._rng) for part in self._shapes]
