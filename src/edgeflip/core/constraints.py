@@ -321,10 +321,12 @@ def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Ten
             ids[~torch.stack([frozen[end] for end in space.ends(ids)]).any(dim=0)]
             for ids in (additions, removals)
         )
-    forbidden = space.ids_of(constraints.forbidden_pairs)
-    kept = space.ids_of(constraints.frozen_edges)
-    additions = additions[~torch.isin(additions, forbidden)]
-    removals = removals[~torch.isin(removals, kept)]
+    if constraints.forbidden_pairs:
+        forbidden = space.ids_of(constraints.forbidden_pairs)
+        additions = additions[~torch.isin(additions, forbidden)]
+    if constraints.frozen_edges:
+        kept = space.ids_of(constraints.frozen_edges)
+        removals = removals[~torch.isin(removals, kept)]
     if constraints.room:
         # A node without room can still gain an edge in place of one that goes.
         open_nodes = _room_of(constraints, space) > 0

@@ -335,8 +335,17 @@ class Search(Generic[SpaceT, GoalT]):
         """How near the search came as it went on: a step wherever that changed."""
         kept: list[Step] = []
         best = -math.inf
-        for calls, ring, smallest, outputs in self._asked:
-            best = max(best, self._margin(outputs))
+        if not self._asked:
+            return ()
+        # All at once: there are many small blocks.
+        margins = self.goal.margins(torch.cat([outputs for *_, outputs in self._asked]))
+        nearest = (
+            margins.nan_to_num(nan=-math.inf)
+            .amax(dim=1)
+            .split([len(outputs) for *_, outputs in self._asked])
+        )
+        for (calls, ring, smallest, _), margin in zip(self._asked, nearest, strict=True):
+            best = max(best, float(margin.max()))
             step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
             last = kept[-1] if kept else None
             if math.isinf(best):
@@ -366,6 +375,9 @@ class Search(Generic[SpaceT, GoalT]):
         return float(margins.max()) if margins.numel() else -math.inf
 
     def _scores(self, rows: Tensor, outputs: Tensor) -> Tensor:
+        if not hasattr(self.ranking, "rate"):
+            # Most rankings look at two figures alone.
+            return self.ranking(self.goal.fall(outputs), self.space.costs(rows).sum(dim=1))
         return rate(self.ranking, self.features(rows, outputs))
 
     def _keep(self, rows: Tensor, outputs: Tensor) -> Tensor:

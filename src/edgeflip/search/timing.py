@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from types import TracebackType
 
 from edgeflip.oracle import MeteredOracle
 from edgeflip.search.result import Stage
@@ -20,23 +18,29 @@ class StageClock:
 
     def __init__(self, oracle: MeteredOracle) -> None:
         self._oracle = oracle
-        self._names: list[str] = []
-        self._timed: dict[str, Stage] = {}
+        self._open: list[str] = []
+        # Plain numbers, because a small search opens a stage every few dozen microseconds.
+        self._seconds: dict[str, float] = {}
+        self._calls: dict[str, int] = {}
         self._added: dict[str, Stage] = {}
         self._started, self._cpu_started = time.perf_counter(), cpu_seconds()
-        self._mark = self._now()
+        self._mark, self._mark_calls = self._started, oracle.calls
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> _OpenStage:
         """Count the time and calls of the block for a stage."""
+        return _OpenStage(self, name)
+
+    def enter(self, name: str) -> None:
+        """Begin a stage, perhaps inside another."""
         self._book()
-        self._names.append(name)
-        self._timed.setdefault(name, Stage())
-        try:
-            yield
-        finally:
-            self._book()
-            self._names.pop()
+        self._open.append(name)
+        if name not in self._seconds:
+            self._seconds[name], self._calls[name] = 0.0, 0
+
+    def leave(self) -> None:
+        """End the stage that was begun last."""
+        self._book()
+        self._open.pop()
 
     def add_calls(self, name: str, calls: int) -> None:
         """Count oracle calls made outside the metered oracle."""
@@ -44,7 +48,8 @@ class StageClock:
 
     def add(self, name: str, more: Stage) -> None:
         """Count time and calls spent elsewhere, such as a share of what many inputs did together."""
-        self._timed.setdefault(name, Stage())
+        if name not in self._seconds:
+            self._seconds[name], self._calls[name] = 0.0, 0
         self._added[name] = self._added.get(name, Stage()) + more
 
     def stages(self) -> dict[str, Stage]:
@@ -52,15 +57,32 @@ class StageClock:
         elapsed = time.perf_counter() - self._started
         load = (cpu_seconds() - self._cpu_started) / elapsed if elapsed > 0 else 1.0
         return {
-            name: replace(timed, cpu_seconds=load * timed.seconds) + self._added.get(name, Stage())
-            for name, timed in self._timed.items()
+            name: Stage(seconds, self._calls[name], load * seconds) + self._added.get(name, Stage())
+            for name, seconds in self._seconds.items()
         }
 
-    def _now(self) -> Stage:
-        return Stage(time.perf_counter(), self._oracle.calls)
-
     def _book(self) -> None:
-        before, self._mark = self._mark, self._now()
-        if self._names:
-            name = self._names[-1]
-            self._timed[name] = self._timed[name] + (self._mark - before)
+        now, calls = time.perf_counter(), self._oracle.calls
+        if self._open:
+            name = self._open[-1]
+            self._seconds[name] += now - self._mark
+            self._calls[name] += calls - self._mark_calls
+        self._mark, self._mark_calls = now, calls
+
+
+class _OpenStage:
+    """A block whose time and calls are counted for a stage."""
+
+    def __init__(self, clock: StageClock, name: str) -> None:
+        self._clock, self._name = clock, name
+
+    def __enter__(self) -> None:
+        self._clock.enter(self._name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._clock.leave()
