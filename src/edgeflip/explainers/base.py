@@ -120,6 +120,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         self.config: ConfigT = config if config is not None else self.config_type()
         self.ranking: Ranking = make_ranking(ranking or self.default_ranking)
         self.progress = progress
+        self._plain: tuple[ConfigT, dict[str, Any]] | None = None
         self._check_ranking()
 
     @classmethod
@@ -436,6 +437,12 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         with self._session():
             searches = [begin_graph(self, graph, given, call) for graph in graphs]
             return finish_all(self, searches, call)
+
+    def _plain_config(self) -> dict[str, Any]:
+        """The settings as plain values; worked out once, since every answer has them."""
+        if self._plain is None or self._plain[0] is not self.config:
+            self._plain = (self.config, asdict(self.config))  # type: ignore[call-overload]
+        return dict(self._plain[1])
 
     def _check_ranking(self) -> None:
         check_ranking(self.ranking, self.name, rates_edges=self.rates_edges)

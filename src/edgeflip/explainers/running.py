@@ -274,7 +274,7 @@ def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenan
     oracle = explainer.oracle_
     return Provenance(
         method=explainer.name,
-        config=asdict(explainer.config),
+        config=explainer._plain_config(),
         seed=call.seed,
         batch_size=getattr(oracle, "batch_size", None),
         oracle=fingerprint_of(oracle),
