@@ -1,12 +1,8 @@
-"""The pictures of the documentation, written as SVG by hand.
+"""One cycle of BA-3Motifs turned into a house and into a clique by additions alone, and how many it takes.
 
-    python benchmarks/figures.py             # docs/figures/{sampling,score,targets}.svg and a table
+    python benchmarks/figures.py             # docs/figures/targets.svg and a table
     python benchmarks/figures.py --quick     # a link predictor of a few epochs
     python benchmarks/figures.py --json      # and the figures as one JSON object on the last line
-
-- sampling: how likely a number of edges is to be drawn, and how often it was
-- score: what an edit set's size makes of its score
-- targets: one cycle of BA-3Motifs turned into a house and into a clique by additions alone
 
 The table counts the additions of all counterfactuals kept, over cycles of the test graphs: of all that
 flip, and of those in which every edit is needed. The paper shows one or two for the house, and up to
@@ -18,11 +14,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import random
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -45,44 +39,15 @@ from edgeflip import (
 from edgeflip.core.graphs import edge_pairs
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.pools.sampling import (
-    Pools,
-    SizeConfig,
-    draw_blocks,
-    removal_sets,
-    shapes_of,
-)
-from edgeflip.search.ranking import SizeWeightedFidelity
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
 INK, FAINT, BLUE, ORANGE = "#24292f", "#c9d1d9", "#0969da", "#bc4c00"
 GREEN, RED, MOTIF, PLAIN = "#1a7f37", "#cf222e", "#ffd33d", "#f3f4f6"
 
-REMOVE = SizeConfig(alpha=1.7, beta=1.0, max=2)
-ADD = SizeConfig(alpha=0.2, beta=3.0, max=6)
-DRAWS = 5000
-
 Point = tuple[float, float]
 
 
-# A small writer of charts.
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line or dots with a name.
-
-    Attributes:
-        name: What the legend says.
-        points: In the units of the axes.
-        colour: Of line or dots.
-        dots: Whether points are drawn as dots, not joined by a line.
-    """
-
-    name: str
-    points: Sequence[Point]
-    colour: str
-    dots: bool = False
+# A small writer of pictures.
 
 
 def text(
@@ -115,132 +80,6 @@ def page(width: int, height: int, title: str, parts: Iterable[str]) -> str:
         + "\n".join(parts)
         + "\n</svg>\n"
     )
-
-
-def chart(
-    title: str,
-    series: Sequence[Series],
-    *,
-    x_label: str,
-    y_label: str,
-    x_max: int,
-    width: int = 640,
-) -> str:
-    """Lines and dots over whole numbers from 0; heights from 0 to 1."""
-    height, left, right, top, bottom = 400, 70, 20, 30 + 22 * len(series), 60
-    inner, tall = width - left - right, height - top - bottom
-
-    def place(point: Point) -> Point:
-        return left + inner * point[0] / x_max, top + tall * (1 - point[1])
-
-    parts = []
-    for step in range(6):
-        x, y = place((0, step / 5))
-        parts += [
-            line((x, y), (left + inner, y), FAINT),
-            text(x - 10, y + 5, f"{step / 5:.1f}", anchor="end"),
-        ]
-    for number in range(x_max + 1):
-        x, y = place((number, 0))
-        parts += [line((x, y), (x, y + 5), INK), text(x, y + 22, str(number))]
-    parts += [
-        line(place((0, 0)), place((x_max, 0)), INK),
-        text(left + inner / 2, height - 12, x_label),
-        text(20, top + tall / 2, y_label, transform=f"rotate(-90 20 {top + tall / 2:.0f})"),
-    ]
-    for row, entry in enumerate(series):
-        y = 28 + 22 * row
-        places = [place(point) for point in entry.points]
-        if entry.dots:
-            dot = f'r="5.5" fill="#ffffff" stroke="{entry.colour}" stroke-width="2.5"'
-            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" {dot}/>' for x, y in places]
-            parts.append(f'<circle cx="{left + 28}" cy="{y - 5}" {dot}/>')
-        else:
-            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-            parts.append(
-                f'<polyline points="{path}" fill="none" stroke="{entry.colour}" stroke-width="2.5"/>'
-            )
-            parts.append(line((left + 10, y - 5), (left + 46, y - 5), entry.colour, 2.5))
-        parts.append(text(left + 58, y, entry.name, anchor="start"))
-    return page(width, height, title, parts)
-
-
-# How many edges are drawn.
-
-
-def curve(config: SizeConfig) -> list[Point]:
-    """p(x) between the whole numbers too: a fractional beta moves the whole distribution."""
-    points = []
-    for step in range(20):
-        moved = dataclasses.replace(config, beta=config.beta - step / 20)
-        weights = moved.weights().tolist()
-        points += [(number + step / 20, weight) for number, weight in enumerate(weights)]
-    return sorted(point for point in points if point[0] <= config.max)
-
-
-def drawn_sizes() -> tuple[list[float], list[float]]:
-    """How often each number of removals and of additions was drawn, on the scale of p(x)."""
-    rng = random.Random(0)
-    sets = removal_sets(torch.arange(60), REMOVE.max, 10_000, rng)
-    pools = Pools(sets, torch.arange(100, 160).repeat(len(sets), 1))
-    rows = next(draw_blocks(shapes_of(pools, REMOVE, ADD, rng), DRAWS, rng))
-    removed, added = ((rows >= 0) & (rows < 100)).sum(dim=1), (rows >= 100).sum(dim=1)
-    shares = []
-    for sizes, config in ((removed, REMOVE), (added, ADD)):
-        counts = torch.bincount(sizes, minlength=config.max + 1) / len(rows)
-        shares.append((counts * config.weights().sum()).tolist())
-    return shares[0], shares[1]
-
-
-def sampling_figure() -> tuple[str, dict[str, Any]]:
-    """Curves of the equation and dots of what was drawn."""
-    wide = dataclasses.replace(REMOVE, max=ADD.max)
-    removed, added = drawn_sizes()
-    series = [
-        Series("removals, α 1.7, β 1", curve(wide), ORANGE),
-        Series("additions, α 0.2, β 3", curve(ADD), BLUE),
-        Series(
-            f"removals, share of {DRAWS} draws × Σ p(x)", list(enumerate(removed)), ORANGE, True
-        ),
-        Series(f"additions, share of {DRAWS} draws × Σ p(x)", list(enumerate(added)), BLUE, True),
-    ]
-    svg = chart(
-        "How many edges are drawn",
-        series,
-        x_label="number of edges x",
-        y_label="p(x) = exp(−α (x − β)⁴)",
-        x_max=ADD.max,
-    )
-    return svg, {"removals": removed, "additions": added, "draws": DRAWS}
-
-
-def score_figure() -> tuple[str, dict[str, Any]]:
-    """W(x) of the score, a line between the whole numbers and dots on them."""
-    policy = SizeWeightedFidelity(gamma=0.25, max_size=7)
-    fine = torch.linspace(1, policy.max_size, 121)
-    whole = torch.arange(1, policy.max_size + 2)
-    weights = policy.weight(whole).tolist()
-    series = [
-        Series(
-            "W(x) = cos²(γ (x − 1)), γ 0.25, X 7",
-            list(zip(fine.tolist(), policy.weight(fine).tolist(), strict=True)),
-            BLUE,
-        ),
-        Series(
-            "at whole numbers of edits; 0 beyond X",
-            list(zip(whole.tolist(), weights, strict=True)),
-            BLUE,
-            True,
-        ),
-    ]
-    svg = chart(
-        "What the number of edits makes of the score",
-        series,
-        x_label="number of edits x",
-        y_label="weight W(x)",
-        x_max=policy.max_size + 1,
-    )
-    return svg, {"weights": weights}
 
 
 # One graph and two targets.
@@ -414,9 +253,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
-    for name, made in (("sampling", sampling_figure()), ("score", score_figure())):
-        (arguments.out / f"{name}.svg").write_text(made[0], encoding="utf-8")
-        results[name] = made[1]
     bundle = load_dataset("ba_3motifs")
     oracle = train_oracle(bundle, profile="smoke" if arguments.quick else "cpu")
     explainer = fitted(bundle, oracle, quick=arguments.quick)

@@ -41,14 +41,14 @@ class Moody(RandomSearch):
     name = "moody"
     seen = 0
 
-    def _propose(self, problem):
+    def _search(self, search):
         Moody.seen += 1
         if Moody.seen == 1:
             raise ZeroDivisionError("of no\nuse")
         if Moody.seen == 2:
             while True:
                 time.sleep(0.01)
-        yield from super()._propose(problem)
+        return super()._search(search)
 
 
 class Unlearned(RandomSearch):
@@ -90,11 +90,11 @@ class Fragile(RandomSearch):
     name = "fragile"
     seen = 0
 
-    def _propose(self, problem):
+    def _search(self, search):
         Fragile.seen += 1
-        if Fragile.seen % 2 == 0 or problem.target is not None:
+        if Fragile.seen % 2 == 0 or search.goal.target is not None:
             raise ZeroDivisionError("boom")
-        yield from super()._propose(problem)
+        return super()._search(search)
 
 
 @pytest.mark.parametrize("asked", ["noise", "targets"])

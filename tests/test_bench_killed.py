@@ -33,7 +33,7 @@ name = "random"
 
 [[methods]]
 name = "dr-cfgnn"
-label = "dr-cfgnn +DeN +OH"
+label = "paper"
 """
 
 

@@ -217,7 +217,7 @@ def test_the_published_settings_and_results_are_as_printed() -> None:
         table = preset.method("dr-cfgnn")
         assert (table["max_nodes"], table["threshold"]) == (nodes, 0.6)
         assert table["remove"] == table["add"] == {"alpha": 0.001, "beta": 3.0, "max": 7}
-        assert table["denoising"]["share"] == share
+        assert table["share"] == share
         assert preset.expected is not None
         assert len(preset.expected.methods) == 11
     assert twitter.expected is not None

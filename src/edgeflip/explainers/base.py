@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
@@ -36,9 +35,9 @@ from edgeflip.explainers.running import (
     Call,
     Check,
     begin,
-    begin_graph,
+    explain_together,
     finish_all,
-    selection_of,
+    session,
 )
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
 from edgeflip.oracle import Budget, Oracle
@@ -56,7 +55,6 @@ from edgeflip.search import (
 )
 from edgeflip.support import (
     check_seed,
-    one_thread,
     read_settings,
     seeded,
 )
@@ -205,15 +203,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
                   any other.
-                - constraints: What may change.
-                - budget: How much to spend; by default the method's own.
+                - constraints, budget: What may change, and how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
                 - keep: At most this many counterfactuals are kept.
-                - number: At most this many, chosen to be good and different, in place of the `keep` best.
-                - diversity: What being different counts beside the score, from 0, the plain ranking, to 1.
-                - robust: The best counterfactuals are tried on this many noisy copies of the graph and
-                  ordered by score × robustness.
-                - noise: The noise of these copies; the general `Noise()` when left out.
+                - number, diversity: At most this many, chosen to be good and different, in place of the
+                  `keep` best; what being different counts, from 0 to 1.
+                - robust, noise: The best counterfactuals are tried on this many noisy copies of the graph
+                  and ordered by score × robustness.
                 - seed: Makes the answer repeatable.
                 - watch: Called with a `Step` whenever the oracle was asked; returns False to end.
 
@@ -221,7 +217,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             EdgeflipError: If the graph, the target or the constraints make no sense.
             SearchInterrupted: On Ctrl-C, with what was found until then.
         """
-        return self._explain_together([graph], complete(options))[0]
+        return explain_together(self, [graph], complete(options))[0]
 
     def explain_each_class(
         self, graph: Data, **options: Unpack[ExplainOptions]
@@ -246,7 +242,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         given = complete(options)
         self._check_call(graph, given["seed"])
-        with self._session():
+        with session(self):
             PairSpace.of(graph)
             proba = first_answer(self.oracle_, copy.copy(graph))
         label = int(proba.argmax())
@@ -274,8 +270,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """
         given = complete(options)
         if self.explains_together:
-            return self._explain_together(graphs, given)
-        return [answer for graph in graphs for answer in self._explain_together([graph], given)]
+            return explain_together(self, graphs, given)
+        return [answer for graph in graphs for answer in explain_together(self, [graph], given)]
 
     def solve(
         self,
@@ -302,7 +298,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         check_kinds(self, problem)
         budget = budget or self.default_budget()
         call = Call(budget, selection or Selection(), watch, seed)
-        with self._session():
+        with session(self):
             return finish_all(self, [begin(self, problem, call)], call)[0]
 
     def default_budget(self) -> Budget:
@@ -412,31 +408,6 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
     def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
         """Take back what `_state` gave."""
         return
-
-    # The one search that all methods share.
-
-    @contextmanager
-    def _session(self) -> Iterator[None]:
-        """The oracle frozen, on one thread where more are of no use. Nothing global is seeded."""
-        small = bool(getattr(self.oracle_, "is_small", False))
-        with frozen(self.oracle_), one_thread(when=small):
-            yield
-
-    def _explain_together(
-        self, graphs: Sequence[Data], given: ExplainOptions
-    ) -> list[CounterfactualSet]:
-        """Answers for graphs whose learning, if there is any, is done at once."""
-        call = Call(
-            given["budget"] or self.default_budget(),
-            selection_of(self, given),
-            given["watch"],
-            given["seed"],
-        )
-        for graph in graphs:
-            self._check_call(graph, call.seed)
-        with self._session():
-            searches = [begin_graph(self, graph, given, call) for graph in graphs]
-            return finish_all(self, searches, call)
 
     def _plain_config(self) -> dict[str, Any]:
         """The settings as plain values; worked out once, since every answer has them."""

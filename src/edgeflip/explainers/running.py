@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +18,7 @@ from edgeflip.explainers.checking import (
     check_target,
     fingerprint_of,
     first_answer,
+    frozen,
     ranking_words,
 )
 from edgeflip.explainers.options import ExplainOptions
@@ -37,7 +39,7 @@ from edgeflip.search import (
     needs_of,
     reduce_flips,
 )
-from edgeflip.support import cpu_seconds, package_version
+from edgeflip.support import cpu_seconds, one_thread, package_version
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
@@ -87,6 +89,31 @@ class SearchInterrupted(KeyboardInterrupt):
     def __init__(self, partial: CounterfactualSet) -> None:
         super().__init__("the search was interrupted")
         self.partial = partial
+
+
+@contextmanager
+def session(explainer: CounterfactualExplainer[Any]) -> Iterator[None]:
+    """The oracle frozen, on one thread where more are of no use. Nothing global is seeded."""
+    small = bool(getattr(explainer.oracle_, "is_small", False))
+    with frozen(explainer.oracle_), one_thread(when=small):
+        yield
+
+
+def explain_together(
+    explainer: CounterfactualExplainer[Any], graphs: Sequence[Data], given: ExplainOptions
+) -> list[CounterfactualSet]:
+    """Answers for graphs whose learning, if there is any, is done at once."""
+    call = Call(
+        given["budget"] or explainer.default_budget(),
+        selection_of(explainer, given),
+        given["watch"],
+        given["seed"],
+    )
+    for graph in graphs:
+        explainer._check_call(graph, call.seed)
+    with session(explainer):
+        searches = [begin_graph(explainer, graph, given, call) for graph in graphs]
+        return finish_all(explainer, searches, call)
 
 
 def begin(
