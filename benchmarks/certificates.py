@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 
 from edgeflip import CounterfactualSet, EdgeFlip, ModelOracle, load_dataset, verify_certificate
 from edgeflip.errors import CertificateError
-from edgeflip.training.fits import fit_once
+from edgeflip.training.fitting import fit_once
 from edgeflip.training.oracles import oracle_for
 
 DATASETS = ("ba_3motifs", "ba_4motifs")

@@ -39,7 +39,7 @@ from edgeflip import (
     train_oracle,
 )
 from edgeflip.core import EditSet, PairLevel, RandomOrder, assemble, base_adjacency
-from edgeflip.core.assembly import adjacency
+from edgeflip.core.batching import adjacency
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
 from edgeflip.testing import example_graphs
 

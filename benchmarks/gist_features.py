@@ -23,7 +23,7 @@ from edgeflip import load_dataset, make_explainer
 from edgeflip.core.padding import DenseGraphs
 from edgeflip.explainers.gist import GIST
 from edgeflip.explainers.gist.network import StyleNetwork, relaxed, symmetric
-from edgeflip.training.fits import fit_once
+from edgeflip.training.fitting import fit_once
 from edgeflip.training.oracles import oracle_for
 
 FEATURES = ("input", "overshoot", "network")

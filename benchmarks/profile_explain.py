@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edgeflip import EdgeFlip, load_dataset
-from edgeflip.training.fits import fit_once
+from edgeflip.training.fitting import fit_once
 from edgeflip.training.oracles import oracle_for
 
 DATASETS = ("ba_2motifs", "bbbp", "graph_twitter")

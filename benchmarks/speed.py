@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from edgeflip import CounterfactualExplainer, EdgeFlip, load_dataset, make_explainer
-from edgeflip.training.fits import fit_once
+from edgeflip.training.fitting import fit_once
 from edgeflip.training.oracles import oracle_for
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")

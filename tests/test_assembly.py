@@ -19,7 +19,7 @@ from conftest import (
 )
 from edgeflip.core import PAD, PairEdits, PairSpace, assemble, base_adjacency
 from edgeflip.core import graphs as graphs_module
-from edgeflip.core.assembly import adjacency
+from edgeflip.core.batching import adjacency
 from edgeflip.errors import EditError
 
 

@@ -130,3 +130,44 @@ def test_no_module_imports_the_names_that_the_package_re_exports() -> None:
                 if not (module.is_dir() or module.with_suffix(".py").is_file()):
                     found.append(f"{path.relative_to(ROOT)}:{node.lineno} imports {name}")
     assert not found
+
+
+def _lazy_names(path: Path) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """What a lazy package imports for type checkers, what it loads on first use, and what it lists."""
+    tree = ast.parse(path.read_bytes())
+    typed, loaded, listed = {}, {}, []
+    for node in tree.body:
+        if isinstance(node, ast.If):
+            for entry in node.body:
+                assert isinstance(entry, ast.ImportFrom)
+                typed.update({alias.name: str(entry.module) for alias in entry.names})
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            loaded = ast.literal_eval(node.value)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.List):
+            listed = ast.literal_eval(node.value)
+    return typed, loaded, listed
+
+
+@pytest.mark.parametrize("package", ["", "explainers"])
+def test_a_lazy_package_offers_what_type_checkers_see(package: str) -> None:
+    path = ROOT / "src" / "edgeflip" / package / "__init__.py"
+    typed, loaded, listed = _lazy_names(path)
+    assert typed == loaded
+    assert sorted(listed) == sorted(loaded)
+    for name in listed:
+        module = edgeflip if not package else __import__("edgeflip.explainers", fromlist=["x"])
+        assert getattr(module, name) is not None
+
+
+def test_no_file_has_more_than_450_lines_and_no_function_more_than_60() -> None:
+    too_long = []
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        if text.count("\n") > 450:
+            too_long.append(f"{path.relative_to(ROOT)}")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                if body and (node.end_lineno or 0) - body[0].lineno + 1 > 60:
+                    too_long.append(f"{path.relative_to(ROOT)}:{node.name}")
+    assert not too_long

@@ -1,6 +1,6 @@
 """What is edited: graphs, edits, constraints, and candidates as blocks of ids."""
 
-from edgeflip.core.assembly import (
+from edgeflip.core.batching import (
     assemble,
     base_adjacency,
     edited_cells,
@@ -53,7 +53,7 @@ from edgeflip.core.padding import (
     stacked_adjacency,
     stacked_rows,
 )
-from edgeflip.core.pairs import (
+from edgeflip.core.pair_edits import (
     PairEdits,
 )
 from edgeflip.core.space import (

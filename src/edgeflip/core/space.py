@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from edgeflip.core.pairs import PairEdits
+from edgeflip.core.pair_edits import PairEdits
 from edgeflip.errors import ArtifactError
 
 

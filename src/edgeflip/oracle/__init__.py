@@ -10,6 +10,10 @@ from edgeflip.oracle.budget import (
     outputs_of,
     space_of,
 )
+from edgeflip.oracle.class_readings import (
+    GoalReading,
+    OutputReading,
+)
 from edgeflip.oracle.gcn import (
     GCNClassifier,
     GCNConfig,
@@ -37,10 +41,6 @@ from edgeflip.oracle.protocols import (
     EditOracle,
     Oracle,
     ValueOracle,
-)
-from edgeflip.oracle.readings import (
-    GoalReading,
-    OutputReading,
 )
 from edgeflip.oracle.weighted import (
     SoftGraphs,

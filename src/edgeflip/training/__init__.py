@@ -3,7 +3,7 @@
 from edgeflip.training.demo import (
     run_demo,
 )
-from edgeflip.training.fits import (
+from edgeflip.training.fitting import (
     Fit,
     data_checksum,
     fit_once,

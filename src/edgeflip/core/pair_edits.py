@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from edgeflip.core.assembly import assemble, edited_cells
+from edgeflip.core.batching import assemble, edited_cells
+from edgeflip.core.brute_force import edit_sets_plainly
 from edgeflip.core.candidates import PAD, cancelled
 from edgeflip.core.combinatorics import PairLevel
 from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_connected
 from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
-from edgeflip.core.plainly import edit_sets_plainly
 from edgeflip.errors import ConstraintError, EditError
 
 
