@@ -1,9 +1,13 @@
 """DR-CFGNN: deconstruct what carries the prediction, reconstruct what another class would need.
 
-The comments number the lines of the paper's Algorithm 1. Lines 2, 3 and 10 to 12 are the link
-predictor's, in `edgeflip.links`; lines 17 to 21, asking the oracle, collecting what flips and ordering
-it by score, are the same for every method: `search.ask`, and what follows a search. Where the text
-edits G_DeN, edits are made to the input and counted against it, as the published sizes are.
+The comments number the lines of the paper's Algorithm 1 as it is printed, `end if` and `end for` included.
+Lines 2, 3 and 10 to 12 are the link predictor's, in `edgeflip.links`; 7, 8, 14 and 15, the draws, are in
+`edgeflip.pools`. Lines 1 and 17 to 22, collecting what flips and ordering it by score, are the same for
+every method: `search.ask` keeps flips, and the search ranks and returns them when this method is done.
+
+Beside the algorithm stands the paper's text: p, τ, N', R and K bound what is drawn, and denoising keeps the
+label. Where the algorithm edits G_DeN (lines 9 and 16), edits are made to the input and counted against
+it, as the published sizes are.
 """
 
 from __future__ import annotations
@@ -57,9 +61,10 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
             self._tell_likelihoods(search)
         dropped = self._denoise(search)  # lines 2 to 4: G_DeN is G without these edges
         factual = self._deconstruct(search, dropped)  # line 5: G^F
-        candidates = self._sample(search, factual)  # lines 7 to 16: G^+/-
+        candidates = self._sample(search, factual)  # lines 7 to 16: the edits that make G^+/-
         left, block = self.config.iterations, _FIRST_BLOCK
-        for rows in candidates:  # line 6: T_max iterations, or until the time is up
+        # Line 6: T_max iterations; when the time is up, what asks raises the end of the search.
+        for rows in candidates:
             for part in rows[:left].split(block):
                 search.ask(part)  # lines 17 and 18: what is predicted y_CF joins G^CF
             left, block = left - len(rows), _BLOCK
@@ -72,7 +77,7 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
         return Ended(
             "exhausted",
             "all choices among the factual subgraph's edges and likely additions were tried",
-        )  # lines 20 and 21, scoring and ordering, follow every search
+        )
 
     def _denoise(self, search: PairSearch) -> Tensor:
         """Lines 2 to 4: ids of the least likely edges, whose loss does not change the label."""
@@ -81,6 +86,7 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
         if not self.config.denoise or edges.numel() < 2:
             return edges[:0]
         with search.stage("denoise"):
+            # Lines 2 and 3, without a class: M_DeN at the edges of G.
             likelihood = self.links_.edge_likelihoods(pairs, edges, check=search.check)
 
             def keeps_label(rows: Tensor) -> Tensor:
@@ -118,7 +124,8 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
         removable = self._removable(search, factual)
         rng = search.rng("candidates 0")
         largest = min(config.remove.max, space.limits.max_removed, space.max_cost)
-        sets = removal_sets(removable, largest, config.max_removal_sets, rng)  # line 8: E_r
+        # What E_r may be, line 8: every set of up to R edges of E^F, of too many a random part.
+        sets = removal_sets(removable, largest, config.max_removal_sets, rng)
         targets = self.links_.targets(search.goal)  # line 11: y_CF, or each other class
 
         def additions(removed: Tensor) -> list[Tensor]:
@@ -133,6 +140,7 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
                     targets,
                     threshold=config.threshold,
                     limit=config.max_candidates,
+                    # E^+ are missing edges of G^-, and those just removed are missing too.
                     may_undo=True,
                     check=search.check,
                 )
@@ -141,7 +149,7 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
                 search.note(**{key: int((likely[0] >= 0).sum())})
             return found
 
-        # Lines 7 and 14 draw r and k by p(x), lines 8 and 15 which edges; no choice comes twice.
+        # Lines 7, 8, 14 and 15: r and k are drawn by p(x), then which edges; no choice comes twice.
         choices = PaperSpace(
             sets, additions, remove=config.remove, add=config.add, limits=space.limits, rng=rng
         )
