@@ -15,16 +15,11 @@ def list_metrics(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    shown = table("metric", "title", "of", "better", "needs", "average")
+    # Levels and averages are for programs: they stand in the JSON.
+    shown = table("metric", "better", "needs", "what it is")
     for row in rows:
-        shown.add_row(
-            row["name"],
-            row["title"],
-            row["level"],
-            row["direction"] or "",
-            ", ".join(row["needs"]),
-            row["averaging"],
-        )
+        better, needs = row["direction"] or "", ", ".join(row["needs"])
+        shown.add_row(row["name"], better, needs, row["title"])
     show(shown)
 
 

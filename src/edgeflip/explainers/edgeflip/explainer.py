@@ -28,7 +28,7 @@ _RING0_EDITS_IF_HARD = 3
 
 
 class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
-    """Our own search, the default everywhere.
+    """Small, sure edits, searched from the likely to the far-fetched; the default.
 
     It learns a link predictor from graphs where it is given any, and goes without where it is not: then
     rings 0 and 1 have no likely additions, and the trace says so. Its arguments are those of
