@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         EdgeFlipConfig,
         PublishedCode,
         SearchInterrupted,
+        explain,
         explainer_class,
         list_explainers,
         load_explainer,
@@ -85,6 +86,7 @@ __version__ = "0.1.0"
 
 # Each name with the room it comes from.
 _ROOM = {
+    "explain": "edgeflip.explainers",
     "fit_links": "edgeflip.links",
     "LinkModel": "edgeflip.links",
     "Step": "edgeflip.search",
@@ -189,6 +191,7 @@ __all__ = [
     "Step",
     "Trace",
     "bundle_from",
+    "explain",
     "explainer_class",
     "fingerprint",
     "fit_links",

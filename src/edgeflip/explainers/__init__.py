@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig, PublishedCode
     from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
+    from edgeflip.explainers.one_line import explain
     from edgeflip.explainers.options import OPTIONS, ExplainOptions
     from edgeflip.explainers.registry import (
         explainer_class,
@@ -35,6 +36,7 @@ _FILE = {
     "SearchInterrupted": "edgeflip.explainers.running",
     "Summary": "edgeflip.explainers.gcfexplainer",
     "asker": "edgeflip.explainers.gcfexplainer",
+    "explain": "edgeflip.explainers.one_line",
     "explainer_class": "edgeflip.explainers.registry",
     "list_explainers": "edgeflip.explainers.registry",
     "load_explainer": "edgeflip.explainers.registry",
@@ -57,6 +59,7 @@ __all__ = [
     "SearchInterrupted",
     "Summary",
     "asker",
+    "explain",
     "explainer_class",
     "list_explainers",
     "load_explainer",

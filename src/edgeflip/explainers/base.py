@@ -21,12 +21,12 @@ from edgeflip.errors import (
 )
 from edgeflip.explainers.checking import (
     check_kinds,
-    check_oracle,
     check_ranking,
     check_width,
     check_widths,
     first_answer,
     frozen,
+    know_classes,
     ranking_words,
     width_of,
 )
@@ -40,7 +40,7 @@ from edgeflip.explainers.running import (
     session,
 )
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
-from edgeflip.oracle import Budget, Oracle
+from edgeflip.oracle import Budget, Model, Oracle, as_oracle
 from edgeflip.presets import Preset, load_preset
 from edgeflip.search import (
     CounterfactualSet,
@@ -149,17 +149,17 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """What a preset says of the method's settings."""
         return preset.method(cls.name)
 
-    def fit(self, graphs: Sequence[Data], oracle: Oracle, *, seed: int = 0) -> Self:
+    def fit(self, graphs: Sequence[Data], oracle: Oracle | Model, *, seed: int = 0) -> Self:
         """Learn from graphs how to explain an oracle.
 
         Args:
             graphs: Graphs to learn from, none of which should be explained later; may be empty for
                 methods that learn nothing.
-            oracle: The model to explain.
+            oracle: The model to explain: an oracle, or a bare torch module or function of graphs.
             seed: Makes the result repeatable.
         """
         check_seed(seed)
-        check_oracle(oracle)
+        asked = as_oracle(oracle)
         if self._needs_graphs() and not len(graphs):
             raise GraphError(
                 f"expected graphs for '{self.name}' to learn from, got none; pass some."
@@ -173,19 +173,20 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         for graph in graphs:
             PairSpace.of(graph)
         check_widths(graphs)
+        know_classes(asked, graphs)
         self._forget()
         try:
-            with seeded(seed), frozen(oracle):
-                self._fit(graphs, oracle)
+            with seeded(seed), frozen(asked):
+                self._fit(graphs, asked)
         except Exception:
             self._forget()
             raise
         except KeyboardInterrupt:
             # What was learned until then can be used, if anything was.
             if any(key.endswith("_") and not key.startswith("_") for key in vars(self)):
-                self._remember(graphs, oracle, seed)
+                self._remember(graphs, asked, seed)
             raise
-        self._remember(graphs, oracle, seed)
+        self._remember(graphs, asked, seed)
         return self
 
     def _remember(self, graphs: Sequence[Data], oracle: Oracle, seed: int) -> None:
@@ -312,7 +313,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
     @classmethod
     def load(
-        cls, folder: str | Path, oracle: Oracle, *, ranking: Ranking | str | None = None
+        cls, folder: str | Path, oracle: Oracle | Model, *, ranking: Ranking | str | None = None
     ) -> Self:
         """Read an explainer that `save` wrote, for the same oracle.
 
@@ -331,17 +332,18 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         return explainer.restore(folder, oracle)
 
-    def restore(self, folder: str | Path, oracle: Oracle) -> Self:
+    def restore(self, folder: str | Path, oracle: Oracle | Model) -> Self:
         """Take over what a saved explainer learned, with the settings of this one.
 
         Args:
             folder: Where `save` wrote an explainer whose `fit_settings` are the same.
             oracle: The model it was fitted on.
         """
-        saved = saved_state(self, Path(folder), oracle)
+        asked = as_oracle(oracle)
+        saved = saved_state(self, Path(folder), asked)
         self._forget()
         self._load_state(saved.tensors)
-        self.oracle_ = oracle
+        self.oracle_ = asked
         self.seed_ = saved.seed
         self.num_features_ = saved.num_features
         return self

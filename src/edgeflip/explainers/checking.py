@@ -11,21 +11,26 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace
-from edgeflip.errors import ConfigError, GraphError, NotApplicableError, TargetError
-from edgeflip.oracle import Oracle, checked_proba
+from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, TargetError
+from edgeflip.oracle import checked_answers, outputs_of
 from edgeflip.search import Problem, Ranking, needs_of, ranking_name
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
 
 
-def check_oracle(oracle: object) -> None:
-    """Refuse what cannot be asked about classes or values."""
-    if not _is_oracle(oracle):
-        raise ConfigError(
-            f"expected an oracle with num_classes and predict_proba, got {type(oracle).__name__}; "
-            "wrap a model as ModelOracle(model)."
-        )
+def know_classes(oracle: Any, graphs: Sequence[Data]) -> None:
+    """Let an oracle that does not know its number of classes learn it from a first answer."""
+    if len(graphs) and not knows_columns(oracle):
+        checked_answers(oracle, [graphs[0]])
+
+
+def knows_columns(oracle: Any) -> bool:
+    """Whether an oracle can tell its number of classes or values."""
+    try:
+        return outputs_of(oracle) > 0
+    except OracleError:
+        return False
 
 
 def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:
@@ -38,26 +43,14 @@ def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:
         )
 
 
-def _is_oracle(candidate: object) -> bool:
-    """Whether something can be asked about classes or values."""
-    # Not isinstance: it would read num_classes, which an oracle may not know before its first answer.
-    names = dir(candidate)
-    asks_classes = hasattr(type(candidate), "predict_proba") and "num_classes" in names
-    return asks_classes or (hasattr(type(candidate), "predict_values") and "num_outputs" in names)
-
-
 def fingerprint_of(oracle: Any) -> str:
     """What tells an oracle from others: a hash of its weights where it has some."""
     return str(oracle.fingerprint()) if hasattr(oracle, "fingerprint") else type(oracle).__name__
 
 
-def first_answer(oracle: Oracle, graph: Data) -> Tensor:
-    """Probabilities of one graph; the first question tells how many classes there are [C]."""
-    try:
-        oracle.num_classes  # noqa: B018 - an oracle that does not know yet raises here
-    except Exception:
-        oracle.predict_proba([graph])
-    return checked_proba(oracle, [graph])[0]
+def first_answer(oracle: Any, graph: Data) -> Tensor:
+    """What an oracle says of one graph; the first question tells how many classes there are [C]."""
+    return checked_answers(oracle, [graph])[0]
 
 
 def ranking_words(ranking: Ranking) -> str:

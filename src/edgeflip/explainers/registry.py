@@ -13,7 +13,7 @@ from edgeflip.support import read_artifact
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
-    from edgeflip.oracle import Oracle
+    from edgeflip.oracle import Model, Oracle
     from edgeflip.search import Ranking
 
 EXPLAINERS: Mapping[str, str] = {
@@ -93,7 +93,7 @@ def make_explainer(
     )
 
 
-def load_explainer(folder: str | Path, oracle: Oracle) -> CounterfactualExplainer[Any]:
+def load_explainer(folder: str | Path, oracle: Oracle | Model) -> CounterfactualExplainer[Any]:
     """Read any explainer that `save` wrote, for the same oracle."""
     config, _ = read_artifact(Path(folder), kind="explainer")
     return explainer_class(str(config["method"])).load(folder, oracle)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.checking import fingerprint_of, ranking_words
+from edgeflip.explainers.checking import fingerprint_of, knows_columns, ranking_words
 from edgeflip.oracle import Oracle, outputs_of
 from edgeflip.search import ranking_name
 from edgeflip.support import read_artifact, read_settings, write_artifact
@@ -64,7 +64,7 @@ def saved_state(
     """What a saved explainer learned; refused for another method or oracle."""
     config, tensors = read_artifact(folder, kind=_KIND)
     _check_method(type(explainer), config, folder)
-    if config["num_classes"] != outputs_of(oracle):
+    if knows_columns(oracle) and config["num_classes"] != outputs_of(oracle):
         raise ConfigError(
             f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
             f"got {outputs_of(oracle)}."

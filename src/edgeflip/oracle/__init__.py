@@ -31,7 +31,9 @@ from edgeflip.oracle.masking import (
     masked_proba,
 )
 from edgeflip.oracle.model import (
+    Model,
     ModelOracle,
+    as_oracle,
 )
 from edgeflip.oracle.outputs import (
     one_line,
@@ -60,12 +62,14 @@ __all__ = [
     "MaskedOracle",
     "Masking",
     "MeteredOracle",
+    "Model",
     "ModelOracle",
     "Oracle",
     "OutputReading",
     "SearchEnded",
     "SoftGraphs",
     "ValueOracle",
+    "as_oracle",
     "batches",
     "checked_answers",
     "checked_proba",

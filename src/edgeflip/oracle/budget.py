@@ -287,6 +287,7 @@ def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
         raise OracleError(
             f"expected an answer from the oracle, got {type(error).__name__}: {one_line(error)}."
         ) from error
+    # Asked for after the answer: an oracle may learn from it how many classes there are.
     wanted = [len(graphs), oracle.num_classes]
     if list(proba.shape) != wanted:
         raise OracleError(
