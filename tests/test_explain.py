@@ -104,9 +104,9 @@ def test_self_loops_survive():
         assert int((edges[0] == edges[1]).sum()) == 1
 
 
-def test_a_model_is_no_oracle():
-    with pytest.raises(ConfigError, match="ModelOracle"):
-        RandomSearch().fit([], torch.nn.Linear(2, 2))
+def test_what_is_no_graph_model_says_so_when_it_is_asked():
+    with pytest.raises(OracleError, match="expected an answer from the model"):
+        RandomSearch().fit([], torch.nn.Linear(2, 2)).explain(GRAPH)
 
 
 def test_settings_of_another_method_are_refused():

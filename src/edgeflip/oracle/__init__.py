@@ -33,7 +33,6 @@ from edgeflip.oracle.masking import (
 from edgeflip.oracle.model import (
     Model,
     ModelOracle,
-    as_oracle,
 )
 from edgeflip.oracle.outputs import (
     one_line,
@@ -47,6 +46,9 @@ from edgeflip.oracle.protocols import (
 from edgeflip.oracle.weighted import (
     SoftGraphs,
     batches,
+)
+from edgeflip.oracle.wrapping import (
+    as_oracle,
 )
 
 __all__ = [
