@@ -69,12 +69,29 @@ def test_every_spec_of_the_package_can_be_read():
         ("dr-cfgnn", "dr-cfgnn +DeN +OH", {"threshold": 0.2}, ("threshold",)),
         ("dr-cfgnn", "dr-cfgnn +DeN +OH", {"published_code": {}}, ("published_code",)),
         ("dr-cfgnn", "dr-cfgnn +DeN +OH (code)", {}, ("published_code",)),
+        ("edgeflip", "dr-cfgnn", {}, ("dr-cfgnn", "edgeflip")),
+        ("random", "edgeflip", {}, ("edgeflip", "random")),
+        ("edgeflip", "DR-CFGNN −DeN +OH", {}, ("dr-cfgnn -DeN +OH",)),
+        ("edgeflip", "CF² ", {}, ("cf2",)),
     ],
 )
 def test_a_published_label_runs_the_published_method_or_is_refused(method, label, settings, words):
     with pytest.raises(ConfigError) as error:
         BenchSpec("mine", ("ba_2motifs",), (MethodSpec(method, label, settings),))
     assert_sentence(error, label, *words)
+
+
+def test_rules_of_chemistry_are_not_the_papers():
+    method = MethodSpec("dr-cfgnn", "dr-cfgnn -DeN +OH", {"denoise": False}, chemistry=True)
+    with pytest.raises(ConfigError) as error:
+        BenchSpec("mine", ("bbbp",), (method,))
+    assert_sentence(error, "chemistry")
+
+
+def test_other_published_columns_say_what_differs():
+    made = registry.make_explainer("cf2", dataset="ba_2motifs", profile="smoke")
+    assert "steps" in differing_settings("cf2", made, "ba_2motifs")
+    assert not differing_settings("edgeflip", made, "ba_2motifs")
 
 
 def test_a_published_label_may_differ_in_predictor_training_iterations_and_seconds():

@@ -52,7 +52,7 @@ def test_certificates_agree_with_brute_force(place):
         assert proof.tried[size - 1] == math.comb(math.comb(graph.num_nodes, 2), size)
     if answer.found:
         assert proof.below <= min(entry.size for entry in answer.counterfactuals)
-    assert verify_certificate(answer, oracle) == sum(proof.tried) + answer.found
+    assert verify_certificate(answer, oracle) == sum(proof.tried) + len(answer)
 
 
 def test_a_certificate_is_complete_where_its_budget_reaches():
@@ -109,7 +109,7 @@ def test_certificates_survive_json_and_tampering_is_noticed(tmp_path):
     path = answer.save_json(tmp_path / "answer.json")
     again = CounterfactualSet.load_json(path)
     assert again.certificate == answer.certificate
-    assert verify_certificate(again, oracle) == sum(answer.certificate.tried) + 1
+    assert verify_certificate(again, oracle) == sum(answer.certificate.tried) + len(answer)
     payload = json.loads(path.read_text())
     payload["certificate"]["below"] += 1
     path.write_text(json.dumps(payload))
@@ -191,3 +191,45 @@ def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
         main(["verify", str(path), "--oracle", str(folder)])
     assert end.value.code == 0, capsys.readouterr().err
     assert capsys.readouterr().out.startswith("Verified with ")
+
+
+def single_removal(graph):
+    """An answer of one removal, additions not allowed, and its oracle: both directions of one edge flip."""
+    oracle = example_oracle()
+    explainer = EdgeFlip(NARROW).fit([], oracle)
+    for each in nine_nodes():
+        answer = explainer.explain(each, constraints=Constraints(max_edits=1))
+        if answer.found and answer.best.edits.removed:
+            return answer, oracle
+    raise AssertionError("no graph with such an answer")
+
+
+def test_answers_outside_the_constraints_are_refused():
+    answer, oracle = single_removal(None)
+    frozen = Constraints(max_edits=1, frozen_edges=answer.best.edits.removed)
+    forged = dataclasses.replace(
+        answer, space=dataclasses.replace(answer.space, constraints=frozen)
+    )
+    with pytest.raises(CertificateError, match="within the constraints"):
+        verify_certificate(forged, oracle)
+
+
+@pytest.mark.parametrize("field", ["output", "fidelity"])
+def test_figures_that_the_oracle_does_not_give_are_refused(field):
+    answer, oracle = single_removal(None)
+    assert verify_certificate(answer, oracle) > 0
+    value = (0.5, 0.5) if field == "output" else 0.01
+    first = dataclasses.replace(answer.best, **{field: value})
+    forged = dataclasses.replace(answer, counterfactuals=(first, *answer.counterfactuals[1:]))
+    with pytest.raises(CertificateError, match="answer was changed"):
+        verify_certificate(forged, oracle)
+
+
+def test_every_answer_is_asked_again_and_must_fit_the_graph():
+    answer, oracle = single_removal(None)
+    edges = sorted(edge_pairs(answer.graph))
+    for edits in (EditSet(added={edges[0]}), EditSet(removed={(0, 8), (1, 8), (2, 8)})):
+        wrong = dataclasses.replace(answer.best, edits=edits)
+        forged = dataclasses.replace(answer, counterfactuals=(*answer.counterfactuals, wrong))
+        with pytest.raises(CertificateError):
+            verify_certificate(forged, oracle)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from conftest import assert_sentence
 from edgeflip import (
     Budget,
     Constraints,
@@ -215,3 +216,13 @@ def test_graphs_of_one_node_are_left_out_of_learning():
     assert learning.num_features_ == 4
     with pytest.raises(GraphError, match="at least two nodes"):
         make_explainer("dr-cfgnn", profile="smoke").fit([methane], oracle)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("constraints", {}), ("constraints", {"max_edits": 1}), ("budget", 5), ("watch", 3)],
+)
+def test_keywords_of_another_type_are_refused_with_a_sentence(option, value):
+    with pytest.raises(ConfigError) as error:
+        fitted().explain(GRAPH, **{option: value})
+    assert_sentence(error, option, type(value).__name__)

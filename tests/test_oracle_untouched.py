@@ -6,6 +6,7 @@ import torch
 from conftest import edited_graphs
 from edgeflip.errors import OracleError
 from edgeflip.oracle.model import ModelOracle
+from edgeflip.testing import example_oracle
 from oracle_models import (
     CASES,
     PLAIN,
@@ -77,3 +78,21 @@ def test_a_model_can_be_trained_between_two_predictions():
     after = oracle.predict_edits(space, toggles)
     assert (after - before).abs().max() > 1e-3
     assert_close(after, oracle.predict_proba(edited_graphs(space, toggles)))
+
+
+def test_ctrl_c_while_a_model_is_frozen_leaves_it_as_it_was(monkeypatch):
+    oracle = ModelOracle(example_oracle().model.train())
+    real = type(oracle.model).eval
+
+    def interrupted(model):
+        real(model)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(oracle.model), "eval", interrupted)
+        with pytest.raises(KeyboardInterrupt), oracle.frozen():
+            pass
+    assert oracle.model.training
+    with oracle.frozen():
+        assert not oracle.model.training
+    assert oracle.model.training

@@ -141,7 +141,12 @@ class BenchSpec:
                     f"{got}; name some of {list(self.datasets)}."
                 )
             for dataset in method.datasets or self.datasets:
-                check_label(self.label(method), self.make_explainer(method, dataset), dataset)
+                check_label(
+                    self.label(method),
+                    self.make_explainer(method, dataset),
+                    dataset,
+                    chemistry=method.chemistry,
+                )
 
     def label(self, method: MethodSpec) -> str:
         """The column of a method."""

@@ -52,7 +52,7 @@ def read_overrides(settings: Sequence[str]) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or not key:
             raise ConfigError(
-                f"expected --set key=value, got '{setting}'; for example --set max_added=3."
+                f"expected --set key=value, got '{setting}'; for example --set beam.width=24."
             )
         try:
             value = json.loads(text)

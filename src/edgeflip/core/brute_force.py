@@ -18,18 +18,32 @@ from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge, edge_pairs
 
 
+def keeps_limits_plainly(graph: Data, constraints: Constraints, edits: EditSet) -> bool:
+    """Whether one edit set fits a graph and keeps the limits; rules are not asked."""
+    edges = edge_pairs(graph)
+    fits = edits.removed <= edges and not edits.added & edges
+    return fits and _keeps_limits(
+        constraints, edits.added, edits.removed, _bridges(edges, constraints)
+    )
+
+
 def edit_sets_plainly(graph: Data, constraints: Constraints, size: int) -> Iterator[EditSet]:
     """All edit sets of a size that keep the limits, in no special order; rules are not asked."""
     edges = edge_pairs(graph)
     pairs = list(combinations(range(int(graph.num_nodes or 0)), 2))
-    bridges: set[Edge] = set()
-    if constraints.keep_connected:
-        bridges = {(min(u, v), max(u, v)) for u, v in nx.bridges(nx.Graph(list(edges)))}
+    bridges = _bridges(edges, constraints)
     for chosen in combinations(pairs, size):
         removed = frozenset(chosen) & edges
         added = frozenset(chosen) - edges
         if _keeps_limits(constraints, added, removed, bridges):
             yield EditSet(added=added, removed=removed)
+
+
+def _bridges(edges: frozenset[Edge], constraints: Constraints) -> set[Edge]:
+    """Edges that alone hold two parts together, where parts must stay together."""
+    if not constraints.keep_connected:
+        return set()
+    return {(min(u, v), max(u, v)) for u, v in nx.bridges(nx.Graph(list(edges)))}
 
 
 def _keeps_limits(

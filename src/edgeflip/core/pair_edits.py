@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from edgeflip.core.batching import assemble, edited_cells
-from edgeflip.core.brute_force import edit_sets_plainly
+from edgeflip.core.brute_force import edit_sets_plainly, keeps_limits_plainly
 from edgeflip.core.candidates import PAD, cancelled
 from edgeflip.core.combinatorics import PairLevel
 from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_connected
@@ -147,8 +147,11 @@ class PairEdits:
         return edit_sets_plainly(self.input, self.constraints, cost)
 
     def plainly_allows(self, edits: Any) -> bool:
-        """Whether every rule accepts the edits."""
-        return self.constraints.rules_allow(self.input, edits)
+        """Whether the edits keep every limit, and every rule accepts them."""
+        limits = self.constraints
+        return keeps_limits_plainly(self.input, limits, edits) and limits.rules_allow(
+            self.input, edits
+        )
 
     def apply(self, rows: Tensor) -> list[Data]:
         """The edited graphs; what edits do not change is the graph's own, not a copy."""

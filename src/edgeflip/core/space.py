@@ -116,7 +116,7 @@ class EditSpace(Protocol):
         ...
 
     def plainly_allows(self, edits: Edits) -> bool:
-        """Whether the rules accept a set that `plainly` gave."""
+        """Whether limits and rules allow a set, written apart from `check`."""
         ...
 
     def apply(self, rows: Tensor) -> list[Data]:

@@ -212,7 +212,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 - robust, noise: The best counterfactuals are tried on this many noisy copies of the graph
                   and ordered by score × robustness.
                 - seed: Makes the answer repeatable.
-                - watch: Called with a `Step` whenever the oracle was asked; returns False to end.
+                - watch: Called with a `Step` after every block of candidates; returns False to end.
 
         Raises:
             EdgeflipError: If the graph, the target or the constraints make no sense.

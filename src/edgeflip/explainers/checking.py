@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace
+from edgeflip.core import Constraints, PairSpace
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, TargetError
-from edgeflip.oracle import checked_answers, outputs_of
+from edgeflip.explainers.options import ExplainOptions
+from edgeflip.oracle import Budget, checked_answers, outputs_of
 from edgeflip.search import Problem, Ranking, needs_of, ranking_name
 
 if TYPE_CHECKING:
@@ -31,6 +32,24 @@ def knows_columns(oracle: Any) -> bool:
         return outputs_of(oracle) > 0
     except OracleError:
         return False
+
+
+def check_options(given: ExplainOptions) -> None:
+    """Refuse keywords of `explain` that are of another type than they must be."""
+    for name, kind, example in (
+        ("constraints", Constraints, "Constraints(max_edits=3)"),
+        ("budget", Budget, "Budget(oracle_calls=5_000)"),
+    ):
+        value: Any = given.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise ConfigError(
+                f"expected {name} such as {example}, got {type(value).__name__}; import it from edgeflip."
+            )
+    watch: Any = given.get("watch")
+    if watch is not None and not callable(watch):
+        raise ConfigError(
+            f"expected watch as a function of a step, got {type(watch).__name__}; pass one or leave it out."
+        )
 
 
 def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:

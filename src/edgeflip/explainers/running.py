@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from edgeflip.core import FREE, Noise, PairEdits
 from edgeflip.errors import EdgeflipError, NotApplicableError
 from edgeflip.explainers.checking import (
+    check_options,
     check_target,
     fingerprint_of,
     first_answer,
@@ -103,6 +104,7 @@ def explain_together(
     explainer: CounterfactualExplainer[Any], graphs: Sequence[Data], given: ExplainOptions
 ) -> list[CounterfactualSet]:
     """Answers for graphs whose learning, if there is any, is done at once."""
+    check_options(given)
     call = Call(
         given["budget"] or explainer.default_budget(),
         selection_of(explainer, given),
@@ -264,7 +266,9 @@ def begin_graph(
     oracle = explainer.oracle_
     # A shallow copy: PyG notes on a graph what it looked up, and the caller's stays untouched.
     graph = copy.copy(graph)
-    space = PairEdits.of(graph, given["constraints"] or FREE, given["fill"])
+    space = PairEdits.of(
+        graph, FREE if given["constraints"] is None else given["constraints"], given["fill"]
+    )
     proba = first_answer(oracle, graph)
     label, before = int(proba.argmax()), tuple(proba.tolist())
     names = getattr(oracle, "class_names", None)

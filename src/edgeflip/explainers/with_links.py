@@ -62,6 +62,10 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
     ) -> None:
         super().__init__(config, ranking=ranking, progress=progress)
         if links is not None:
+            if not isinstance(links, LinkModel):
+                raise ConfigError(
+                    f"expected links as a LinkModel, got {type(links).__name__}; make one with fit_links."
+                )
             check_links(links, self.link_settings)
         self.links = links
         self.required_edges = known_pairs(required_edges)

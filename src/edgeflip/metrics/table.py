@@ -39,7 +39,7 @@ class Metric:
     Attributes:
         name: The name in code, results and CSV files.
         title: The name for people.
-        measure: The function. It takes a `AnswerCase`, a `GraphSet` or a `Learning`, as its level says.
+        measure: The function. It takes an `AnswerCase`, a `GraphSet` or a `Learning`, as its level says.
         level: What one value belongs to: an answer, all edited graphs of a method, or its fit.
         direction: Whether `"up"` or `"down"` is better; None for neither.
         needs: What the subject must have; where one is missing there is no value.

@@ -157,7 +157,14 @@ def joined(graphs: list[Data], reads: tuple[str, ...] | None) -> Batch:
     Joining a few tensors takes a fraction of the time that PyG's own batching of everything takes.
     """
     known = reads is not None and all(name in _PLAIN for name in reads) and "x" in reads
-    if not known or any(not isinstance(graph.x, torch.Tensor) for graph in graphs):
+    # A subclass may join its attributes in a way of its own.
+    if not known or any(
+        type(graph) is not Data
+        or not isinstance(graph.x, torch.Tensor)
+        or graph.edge_index is None
+        or graph.edge_index.dtype != torch.long
+        for graph in graphs
+    ):
         return Batch.from_data_list(graphs)
     stores = [graph.to_dict() for graph in graphs]
     names = [name for name in reads or () if name in stores[0]]

@@ -204,18 +204,26 @@ class ModelOracle:
             yield
             return
         with self._lock:
+            if not self._users:
+                try:
+                    self._freeze(self.model)
+                except BaseException:
+                    # Ctrl-C in between must not leave a model half frozen.
+                    self._thaw()
+                    raise
             self._users += 1
-            if self._users == 1:
-                self._freeze(self.model)
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
                 if not self._users:
-                    for owner, attribute, value in self._saved:
-                        setattr(owner, attribute, value)
+                    self._thaw()
                     self._local = threading.local()
+
+    def _thaw(self) -> None:
+        for owner, attribute, value in self._saved:
+            setattr(owner, attribute, value)
 
     def _freeze(self, model: nn.Module) -> None:
         modules = [(module, "training", module.training) for module in model.modules()]

@@ -7,18 +7,21 @@ every input is really edited, and the oracle sees plain graphs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import torch
 
 from edgeflip.core import Edits, EditSpace
-from edgeflip.errors import CertificateError, ConstraintError
+from edgeflip.errors import CertificateError, ConstraintError, EdgeflipError
 from edgeflip.oracle import AnyOracle, checked_answers
 from edgeflip.search.result import CounterfactualSet
 
 _AT_ONCE = 256
+
+# Batch size alone moves the last digits.
+_TOLERANCE = 1e-3
 
 
 def verify_certificate(
@@ -33,7 +36,7 @@ def verify_certificate(
             Python, of which a saved answer keeps the names alone.
 
     Returns:
-        How many sets were tried, the smallest answer among them.
+        How many edited inputs were asked about: every answer, and every smaller set.
 
     Raises:
         CertificateError: If the answer has no certificate, or anything in it is not so.
@@ -65,12 +68,16 @@ def verify_certificate(
     # What was predicted then must still be, or the goal would be another.
     output = checked_answers(oracle, [answer.graph])
     before = answer.goal.describe(answer.output)
-    if bool(answer.goal.reached(output)[0]) or _far(output[0], answer.output):
+    own = getattr(answer.goal, "before", None)
+    own = own if isinstance(own, tuple | list) else answer.output
+    if bool(answer.goal.reached(output)[0]) or any(
+        _far(output[0], claimed) for claimed in (answer.output, own)
+    ):
         raise CertificateError(
             f"expected the input to be predicted {before}, got "
             f"{answer.goal.describe(output[0].tolist())}; this is another oracle."
         )
-    total = _check_smallest(answer, space, oracle)
+    total = _check_answers(answer, space, oracle) + _check_smallest(answer, space, oracle)
     for cost, claimed in enumerate(proof.tried, start=1):
         tried = _try_all(answer, space, oracle, cost)
         if tried != claimed:
@@ -82,9 +89,10 @@ def verify_certificate(
     return total
 
 
-def _far(output: torch.Tensor, claimed: tuple[float, ...]) -> bool:
-    # Batch size alone moves the last digits.
-    return bool(((output - torch.tensor(claimed)).abs() > 1e-3).any())
+def _far(output: torch.Tensor, claimed: Sequence[float]) -> bool:
+    if len(output) != len(claimed):
+        return True
+    return bool(((output - torch.tensor(claimed)).abs() > _TOLERANCE).any())
 
 
 def _check_claim(answer: CounterfactualSet) -> None:
@@ -104,31 +112,54 @@ def _check_claim(answer: CounterfactualSet) -> None:
         )
 
 
+def _check_answers(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracle) -> int:
+    """Every answer must be allowed, reach the goal, and get the output that it claims."""
+    if not answer.counterfactuals:
+        return 0
+    try:
+        edited = [space.edited(entry.edits) for entry in answer.counterfactuals]
+    except EdgeflipError as error:
+        raise CertificateError(
+            f"expected edits that fit the input, got others ({error}); the answer was changed."
+        ) from error
+    outputs = checked_answers(oracle, edited)
+    reached = answer.goal.reached(outputs).tolist()
+    falls = answer.goal.fall(outputs).tolist()
+    columns = zip(answer.counterfactuals, outputs, reached, falls, strict=True)
+    for entry, output, hit, fall in columns:
+        if not space.plainly_allows(entry.edits):
+            raise CertificateError(
+                f"expected answers within the constraints, got {entry.edits}; the answer was changed."
+            )
+        if not hit:
+            raise CertificateError(
+                f"expected {entry.edits} to change the prediction, got "
+                f"{answer.goal.describe(output.tolist())}; the answer was changed."
+            )
+        if _far(output, entry.output) or abs(fall - entry.fidelity) > _TOLERANCE:
+            raise CertificateError(
+                f"expected {entry.edits} to give {answer.goal.describe(entry.output)}, got "
+                f"{answer.goal.describe(output.tolist())}; the answer was changed."
+            )
+    return len(edited)
+
+
 def _check_smallest(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracle) -> int:
-    """The smallest answer must reach the goal, and where one edit is claimed, some edit must."""
+    """Where one edit is claimed and none was kept, some edit must reach the goal."""
     proof = answer.certificate
     assert proof is not None
-    smallest = min(answer.counterfactuals, key=lambda entry: entry.cost, default=None)
+    smallest = min((entry.cost for entry in answer.counterfactuals), default=0)
+    if proof.below > 1 or smallest == 1:
+        return 0
     asked = 0
-    if proof.below == 1 and (smallest is None or smallest.cost != 1):
-        # Larger ones may have scored higher, so that it was not kept.
-        for count, flips in _asked(answer, space, oracle, 1):
-            asked += count
-            if flips:
-                break
-        else:
-            raise CertificateError(
-                "expected a counterfactual of one edit as certified, got none; the certificate is wrong."
-            )
-    if smallest is None:
-        return asked
-    output = checked_answers(oracle, [space.edited(smallest.edits)])
-    if not bool(answer.goal.reached(output)[0]):
-        raise CertificateError(
-            f"expected {smallest.edits} to change the prediction, got "
-            f"{answer.goal.describe(output[0].tolist())}; the answer was changed."
-        )
-    return asked + 1
+    # Larger ones may have scored higher, so that it was not kept.
+    for count, flips in _asked(answer, space, oracle, 1):
+        asked += count
+        if flips:
+            return asked
+    raise CertificateError(
+        "expected a counterfactual of one edit as certified, got none; the certificate is wrong."
+    )
 
 
 def _try_all(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracle, cost: int) -> int:

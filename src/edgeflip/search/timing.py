@@ -33,9 +33,10 @@ class StageClock:
     def enter(self, name: str) -> None:
         """Begin a stage, perhaps inside another."""
         self._book()
+        # Before the stage is open: Ctrl-C may come at any moment.
+        self._seconds.setdefault(name, 0.0)
+        self._calls.setdefault(name, 0)
         self._open.append(name)
-        if name not in self._seconds:
-            self._seconds[name], self._calls[name] = 0.0, 0
 
     def leave(self) -> None:
         """End the stage that was begun last."""

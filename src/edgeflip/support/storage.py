@@ -159,7 +159,7 @@ def read_artifact(
     if document["kind"] != kind:
         raise ArtifactError(
             f"expected a saved {kind} in {index}, got a saved {document['kind']}; give the folder "
-            f"of a {kind}."
+            f"that holds the {kind}."
         )
     return document["config"], _read_tensors(index, document["weights"]["sha256"])
 

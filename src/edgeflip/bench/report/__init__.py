@@ -15,6 +15,7 @@ from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
 from edgeflip.bench.report.summary import MethodSummary, summarize_run
 from edgeflip.bench.report.versus import OURS
+from edgeflip.errors import unknown_name
 from edgeflip.support import write_lines
 
 __all__ = ["MethodSummary", "Results", "read_results", "summarize_run", "write_report"]
@@ -44,6 +45,8 @@ def write_report(
     require_matplotlib()
     results = read_results(folder)
     summaries = summarize_run(results)
+    if ours != OURS and ours not in results.methods:
+        raise unknown_name("column", ours, results.methods)
     tables = all_tables(results, summaries, ours)
     pictures = figures.all_pictures(results, summaries)
     report = Report(results, tables, pictures)
