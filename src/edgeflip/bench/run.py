@@ -88,17 +88,19 @@ def run_bench(
         raise ConfigError(f"expected at least one worker, got {workers}.")
     _check(spec)
     part = _Part.of(spec, datasets, methods)
-    index = Path(folder)
-    if index.exists() and not index.is_dir():
-        raise ConfigError(f"expected a folder for the results, got the file {index}; give another.")
-    index.mkdir(parents=True, exist_ok=True)
-    with locked(index):
-        meta = open_meta(spec, index, name=name, command=command, resume=resume)
-        journal = Journal(index / RESULTS)
+    location = Path(folder)
+    if location.exists() and not location.is_dir():
+        raise ConfigError(
+            f"expected a folder for the results, got the file {location}; give another."
+        )
+    location.mkdir(parents=True, exist_ok=True)
+    with locked(location):
+        meta = open_meta(spec, location, name=name, command=command, resume=resume)
+        journal = Journal(location / RESULTS)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
-        home = Path(models) if models is not None else index / "models"
-        session = _Session(spec, part, index, meta, journal, workers, home, data_dir, tell)
+        home = Path(models) if models is not None else location / "models"
+        session = _Session(spec, part, location, meta, journal, workers, home, data_dir, tell)
         try:
             return session.run(progress=progress)
         except KeyboardInterrupt:

@@ -50,16 +50,16 @@ class RequiredFile:
             data_dir: the data folder.
             otherwise: what the user can do when the file is not there, as the end of a sentence.
         """
-        index = self.place(data_dir)
-        if not index.exists():
-            raise DatasetError(f"expected the file {index}, found none; {otherwise}.")
-        content = read_inside(index, data_dir)
-        if index.suffix == ".gz" and not self.path.endswith(".gz"):
-            content = unpacked(content, index)
+        location = self.place(data_dir)
+        if not location.exists():
+            raise DatasetError(f"expected the file {location}, found none; {otherwise}.")
+        content = read_inside(location, data_dir)
+        if location.suffix == ".gz" and not self.path.endswith(".gz"):
+            content = unpacked(content, location)
         found = hashlib.sha256(content).hexdigest()
         if found != self.sha256:
             raise DatasetError(
-                f"expected {index} to have sha256 {self.sha256}, got {found} "
+                f"expected {location} to have sha256 {self.sha256}, got {found} "
                 f"({len(content)} bytes); the file is damaged or another one, fetch it again."
             )
         return content

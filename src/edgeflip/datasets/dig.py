@@ -38,37 +38,37 @@ def load_dig(
             `_` for `-`, so that `Graph-Twitter` becomes `graph_twitter`.
         class_names: by default `class 0`, `class 1` and so on.
     """
-    index = Path(folder)
-    prefix = _prefix(index)
-    x = _features(index / f"{prefix}{_FEATURES}")
-    edges = _numbers(index / f"{prefix}_edge_index.txt", columns=2)
-    graph_of_node = _numbers(index / f"{prefix}_node_indicator.txt") - 1
-    labels = _numbers(index / f"{prefix}_graph_labels.txt")
+    location = Path(folder)
+    prefix = _prefix(location)
+    x = _features(location / f"{prefix}{_FEATURES}")
+    edges = _numbers(location / f"{prefix}_edge_index.txt", columns=2)
+    graph_of_node = _numbers(location / f"{prefix}_node_indicator.txt") - 1
+    labels = _numbers(location / f"{prefix}_graph_labels.txt")
     count = len(labels)
     _require(
-        index,
+        location,
         len(graph_of_node) == len(x)
         and bool((np.diff(graph_of_node) >= 0).all())
         and set(graph_of_node.tolist()) == set(range(count)),
         "one graph number per row of features, ascending from 1",
     )
     _require(
-        index,
+        location,
         edges.size == 0 or (edges.min() >= 0 and edges.max() < len(x)),
         "edges between existing nodes",
     )
     _require(
-        index,
+        location,
         bool((graph_of_node[edges[:, 0]] == graph_of_node[edges[:, 1]]).all()),
         "edges within graphs",
     )
-    _require(index, labels.size > 0 and labels.min() >= 0, "labels of at least 0")
-    graphs = _graphs(x, edges, graph_of_node, labels, _tokens(index, prefix, graph_of_node))
+    _require(location, labels.size > 0 and labels.min() >= 0, "labels of at least 0")
+    graphs = _graphs(x, edges, graph_of_node, labels, _tokens(location, prefix, graph_of_node))
     classes = class_names or tuple(f"class {number}" for number in range(int(labels.max()) + 1))
     return DatasetBundle(
         name=name or prefix.lower().replace("-", "_"),
         graphs=graphs,
-        split=_split(index / f"{prefix}_split_indices.txt", count),
+        split=_split(location / f"{prefix}_split_indices.txt", count),
         class_names=classes,
         motif_nodes=None,
         drawing="sentence",

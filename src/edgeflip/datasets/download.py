@@ -49,28 +49,28 @@ def fetch_dataset(
 
 def fetch_file(file: RequiredFile, folder: Path, *, progress: bool = False) -> Path:
     """Download one file to its place; a checksum that is wrong leaves nothing there."""
-    index = folder / file.path
-    part = index.with_name(f"{index.name}.part")
+    location = folder / file.path
+    part = location.with_name(f"{location.name}.part")
     try:
-        index.parent.mkdir(parents=True, exist_ok=True)
+        location.parent.mkdir(parents=True, exist_ok=True)
         _download(str(file.url), part, progress=progress)
         content = part.read_bytes()
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise DatasetError(
             f"expected to download {file.url}, got '{reason}'; check the network and run it again, "
-            f"or put the file at {index} yourself."
+            f"or put the file at {location} yourself."
         ) from None
     except OSError as error:
         raise DatasetError(
-            f"expected to write {index}, got '{error.strerror}'; check free space and permissions."
+            f"expected to write {location}, got '{error.strerror}'; check free space and permissions."
         ) from None
     # Some copies differ in their line ends only.
     for version in (content, content.replace(b"\r\n", b"\n")):
         if hashlib.sha256(version).hexdigest() == file.sha256:
             part.write_bytes(version)
-            part.replace(index)
-            return index
+            part.replace(location)
+            return location
     part.unlink()
     raise DatasetError(
         f"expected {file.url} to have sha256 {file.sha256}, got "

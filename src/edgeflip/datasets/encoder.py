@@ -223,15 +223,15 @@ def offline_folder() -> Path | None:
         DatasetError: if a file in it is not the one it should be.
     """
     try:
-        index = Path(str(distribution(OFFLINE_PACKAGE).locate_file(_OFFLINE_FOLDER)))
+        location = Path(str(distribution(OFFLINE_PACKAGE).locate_file(_OFFLINE_FOLDER)))
     except PackageNotFoundError:
         return None
     for name, expected in OFFLINE_FILES.items():
-        file = index / name
+        file = location / name
         found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "no file"
         if found != expected:
             raise DatasetError(
                 f"expected {name} of the package {OFFLINE_PACKAGE} to have sha256 {expected}, got "
                 f"{found}; install version 0.1.0 of it again."
             )
-    return index
+    return location

@@ -32,15 +32,15 @@ def read_graph(path: str | Path, folder: Path | None = None) -> Data:
         path: the file; `.gz` is unpacked.
         folder: a link may not lead out of this folder; by default the file's own.
     """
-    index = Path(path)
-    content = _content(index, folder)
-    kind = index.with_suffix("").suffix if index.suffix == ".gz" else index.suffix
+    location = Path(path)
+    content = _content(location, folder)
+    kind = location.with_suffix("").suffix if location.suffix == ".gz" else location.suffix
     if kind == ".json":
-        return _graph_from_json(content, index.name)
+        return _graph_from_json(content, location.name)
     if kind in (".graphml", ".gexf"):
-        return _graph_from_xml(content, kind, index.name)
+        return _graph_from_xml(content, kind, location.name)
     raise DatasetError(
-        f"expected a graph as .json, .graphml or .gexf, got {index.name}; convert it."
+        f"expected a graph as .json, .graphml or .gexf, got {location.name}; convert it."
     )
 
 

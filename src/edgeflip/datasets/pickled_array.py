@@ -69,18 +69,18 @@ def read_pickled_array(
     Raises:
         DatasetError: if there is no such file, it is too large, or it holds anything else.
     """
-    index = Path(path)
+    location = Path(path)
     try:
-        size = index.stat().st_size
+        size = location.stat().st_size
         if size > most:
             raise DatasetError(
-                f"expected at most {most:,} bytes in {index}, got {size:,}; allow more if the file "
+                f"expected at most {most:,} bytes in {location}, got {size:,}; allow more if the file "
                 "is what it should be."
             )
-        content = index.read_bytes()
+        content = location.read_bytes()
     except OSError as error:
         raise DatasetError(
-            f"expected to read {index}, got '{error.strerror}'; check the path."
+            f"expected to read {location}, got '{error.strerror}'; check the path."
         ) from None
     try:
         return _as_array(_follow(content))
@@ -89,7 +89,7 @@ def read_pickled_array(
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError):
         reason = "something else or a part of it"
     raise DatasetError(
-        f"expected a pickle of one plain numeric numpy array in {index}, got {reason}; nothing of "
+        f"expected a pickle of one plain numeric numpy array in {location}, got {reason}; nothing of "
         "it was run, save the array with numpy.save or pickle it alone."
     )
 

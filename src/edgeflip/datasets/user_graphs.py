@@ -146,38 +146,38 @@ def load_graphs(
         bonds: whether the bonds of molecules carry PyG's three features as `edge_attr`.
         chemistry: whether explanations of molecules keep them chemically possible.
     """
-    index = Path(path)
+    location = Path(path)
     options: dict[str, Any] = {
-        "name": name or index.name.partition(".")[0].lower().replace("-", "_").replace(" ", "_"),
+        "name": name or location.name.partition(".")[0].lower().replace("-", "_").replace(" ", "_"),
         "class_names": class_names,
         "split": "stratified" if stratified else "random",
         "seed": seed,
-        "source": str(index.name),
+        "source": str(location.name),
     }
-    if index.is_dir():
-        if any(index.glob("*_A.txt*")):
-            graphs, given = read_tu(index)
+    if location.is_dir():
+        if any(location.glob("*_A.txt*")):
+            graphs, given = read_tu(location)
             return bundle_from(graphs, given, drawing=drawing or "plain", **options)
-        label_file = index / "labels.csv" if labels is None else Path(labels)
-        graphs, given = _read_folder(index, label_file, label_column)
+        label_file = location / "labels.csv" if labels is None else Path(labels)
+        graphs, given = _read_folder(location, label_file, label_column)
         return bundle_from(graphs, given, drawing=drawing or "plain", **options)
-    if index.suffix in _PICKLES:
+    if location.suffix in _PICKLES:
         raise DatasetError(
-            f"expected a CSV of SMILES or a folder of graphs, got {index.name}, a kind of file that "
+            f"expected a CSV of SMILES or a folder of graphs, got {location.name}, a kind of file that "
             "can run code when read; write the graphs as JSON, or pass them to bundle_from."
         )
-    if ".csv" not in index.suffixes:
+    if ".csv" not in location.suffixes:
         raise DatasetError(
-            f"expected a CSV of SMILES or a folder of graphs, got {index}; see docs/own_graphs.md."
+            f"expected a CSV of SMILES or a folder of graphs, got {location}; see docs/own_graphs.md."
         )
-    rows, content = read_table(index, (smiles_column, label_column))
+    rows, content = read_table(location, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
     molecules = [molecule_graph(smiles, bonds=bonds) if smiles else None for smiles, _ in texts]
     problems = _problems(texts, molecules)
     if problems and not skip_invalid:
         first = "; ".join(problems[:_SHOWN]) + ("; …" if len(problems) > _SHOWN else "")
         raise DatasetError(
-            f"expected a molecule and a label in every row of {index.name}, got {len(problems)} rows "
+            f"expected a molecule and a label in every row of {location.name}, got {len(problems)} rows "
             f"without ({first}); correct them, or leave them out with skip_invalid (--skip-invalid)."
         )
     kept = [

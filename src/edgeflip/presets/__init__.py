@@ -90,13 +90,15 @@ def _read_expected(table: Mapping[str, Any], *, where: str) -> Expected:
             f"expected the oracle_accuracy under [expected] in {where} to be a number such as "
             f"0.98, got {accuracy!r}; correct it."
         )
-    index = f"{where} [expected]"
+    location = f"{where} [expected]"
     methods = {key: row for key, row in table.items() if key not in ("oracle_accuracy", "by_class")}
     by_class = {}
-    for method, rows in _tables(table.get("by_class", {}), where=index).items():
+    for method, rows in _tables(table.get("by_class", {}), where=location).items():
         inside = f'{where} [expected.by_class."{method}"]'
         by_class[method] = {_class(key, inside): row for key, row in _results(rows, inside).items()}
-    return Expected(oracle_accuracy=accuracy, methods=_results(methods, index), by_class=by_class)
+    return Expected(
+        oracle_accuracy=accuracy, methods=_results(methods, location), by_class=by_class
+    )
 
 
 def _results(table: Mapping[str, Any], where: str) -> dict[str, ExpectedResult]:

@@ -49,45 +49,45 @@ def write_json(path: str | os.PathLike[str], payload: Mapping[str, Any]) -> Path
         path: the file; its folder is made if need be.
         payload: plain values; a `checksum` it already has must be right and is kept.
     """
-    index = Path(path)
+    location = Path(path)
     content = {key: value for key, value in payload.items() if key != "checksum"}
     own = checksum(content)
     if payload.get("checksum", own) != own:
         raise ArtifactError(
-            f"expected a payload for {index} whose checksum is right, got one changed after it "
+            f"expected a payload for {location} whose checksum is right, got one changed after it "
             "was taken; leave the checksum out to have it made."
         )
     text = _dumps({**content, "checksum": own}, indent=2)
-    _write_bytes(index, f"{text}\n".encode())
-    return index
+    _write_bytes(location, f"{text}\n".encode())
+    return location
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a file that `write_json` wrote, its `checksum` included, and refuse a changed one."""
-    index = Path(path)
+    location = Path(path)
     try:
-        payload = json.loads(_read_bytes(index).decode())
+        payload = json.loads(_read_bytes(location).decode())
     except (ValueError, RecursionError):
         raise ArtifactError(
-            f"expected JSON in {index}, got something else or a part of it; write it again."
+            f"expected JSON in {location}, got something else or a part of it; write it again."
         ) from None
     if not isinstance(payload, dict) or "checksum" not in payload:
         raise ArtifactError(
-            f"expected {index} to be written by edgeflip, got JSON without a checksum; write it "
+            f"expected {location} to be written by edgeflip, got JSON without a checksum; write it "
             "again."
         )
     if checksum({key: payload[key] for key in payload if key != "checksum"}) != payload["checksum"]:
         raise ArtifactError(
-            f"expected {index} as edgeflip wrote it, got one that was changed; write it again."
+            f"expected {location} as edgeflip wrote it, got one that was changed; write it again."
         )
     return payload
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> Path:
     """Write a text file line by line, whole or not at all; for JSON lines and tables."""
-    index = Path(path)
-    _write_bytes(index, "".join(f"{line}\n" for line in lines).encode())
-    return index
+    location = Path(path)
+    _write_bytes(location, "".join(f"{line}\n" for line in lines).encode())
+    return location
 
 
 def write_artifact(
@@ -109,7 +109,7 @@ def write_artifact(
         config: plain values.
         tensors: weights by name; may be none, and may be empty.
     """
-    index = Path(folder)
+    location = Path(folder)
     # Copies, because safetensors refuses tensors that share memory.
     weights = bytes_from_tensors(
         {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
@@ -121,19 +121,19 @@ def write_artifact(
         "weights": {"file": WEIGHTS_FILE, "sha256": hashlib.sha256(weights).hexdigest()},
     }
     checksum(document)  # raises before anything is written
-    pending = index / _PENDING_FILE
+    pending = location / _PENDING_FILE
     _write_bytes(pending, weights)
     try:
-        write_json(index / CONFIG_FILE, document)
+        write_json(location / CONFIG_FILE, document)
     except BaseException:
         with suppress(OSError):
             pending.unlink()
         raise
     try:
-        pending.replace(index / WEIGHTS_FILE)
+        pending.replace(location / WEIGHTS_FILE)
     except OSError as error:
-        raise _unwritable(index / WEIGHTS_FILE, error) from error
-    return index
+        raise _unwritable(location / WEIGHTS_FILE, error) from error
+    return location
 
 
 def read_artifact(
@@ -149,27 +149,27 @@ def read_artifact(
         ArtifactError: if either file is missing, damaged, changed, of another kind, or written by
             a newer edgeflip.
     """
-    index = Path(folder)
-    if not index.is_dir():
+    location = Path(folder)
+    if not location.is_dir():
         raise ArtifactError(
-            f"expected a folder with a saved {kind} at {index}, found none; check the path or save "
+            f"expected a folder with a saved {kind} at {location}, found none; check the path or save "
             "one there."
         )
-    document = _read_document(index / CONFIG_FILE)
+    document = _read_document(location / CONFIG_FILE)
     if document["kind"] != kind:
         raise ArtifactError(
-            f"expected a saved {kind} in {index}, got a saved {document['kind']}; give the folder "
+            f"expected a saved {kind} in {location}, got a saved {document['kind']}; give the folder "
             f"that holds the {kind}."
         )
-    return document["config"], _read_tensors(index, document["weights"]["sha256"])
+    return document["config"], _read_tensors(location, document["weights"]["sha256"])
 
 
 def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Tensor]) -> Path:
     """Write tensors as one safetensors file with a checksum of their content, whole or not at all."""
-    index = Path(path)
+    location = Path(path)
     whole = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-    _write_bytes(index, bytes_from_tensors(whole, metadata={"sha256": _tensor_checksum(whole)}))
-    return index
+    _write_bytes(location, bytes_from_tensors(whole, metadata={"sha256": _tensor_checksum(whole)}))
+    return location
 
 
 def read_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
@@ -178,18 +178,18 @@ def read_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     Raises:
         ArtifactError: if the file is missing, damaged or changed.
     """
-    index = Path(path)
+    location = Path(path)
     try:
-        with safe_open(index, framework="pt") as file:
+        with safe_open(location, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
             expected = (file.metadata() or {}).get("sha256")
     except (OSError, SafetensorError, ValueError) as error:
         raise ArtifactError(
-            f"expected tensors in {index}, got '{error}'; write the file again."
+            f"expected tensors in {location}, got '{error}'; write the file again."
         ) from None
     if _tensor_checksum(tensors) != expected:
         raise ArtifactError(
-            f"expected {index} as edgeflip wrote it, got one that was changed; write it again."
+            f"expected {location} as edgeflip wrote it, got one that was changed; write it again."
         )
     return tensors
 

@@ -50,17 +50,17 @@ def write_report(
     tables = all_tables(results, summaries, ours)
     pictures = figures.all_pictures(results, summaries)
     report = Report(results, tables, pictures)
-    index = Path(folder) / "report" if out is None else Path(out)
+    location = Path(folder) / "report" if out is None else Path(out)
     texts = {f"tables/{table.key}.tex": latex_table(table) for table in tables}
     texts |= {f"figures/{picture.name}.svg": picture.svg for picture in pictures}
     texts["results.csv"] = csv_table(tables)
     texts["report.md"] = markdown_page(report)
     texts["report.html"] = html_page(report)
     for name, text in texts.items():
-        write_lines(index / name, text.rstrip("\n").split("\n"))
-    _remove_old(index / "figures", figures.NAMES, {picture.name for picture in pictures}, "svg")
-    _remove_old(index / "tables", OPTIONAL, {table.key for table in tables}, "tex")
-    return index
+        write_lines(location / name, text.rstrip("\n").split("\n"))
+    _remove_old(location / "figures", figures.NAMES, {picture.name for picture in pictures}, "svg")
+    _remove_old(location / "tables", OPTIONAL, {table.key for table in tables}, "tex")
+    return location
 
 
 def _remove_old(folder: Path, names: Iterable[str], current: set[str], ending: str) -> None:

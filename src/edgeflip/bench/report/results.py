@@ -95,14 +95,14 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     Raises:
         ArtifactError: If it is no such folder, or damaged elsewhere than in its last line.
     """
-    index = Path(folder)
-    meta = _parse(_text(index / META_FILE))
+    location = Path(folder)
+    meta = _parse(_text(location / META_FILE))
     if meta is None:
         raise ArtifactError(
-            f"expected a table of JSON in {index / META_FILE}, got something else; give the folder "
+            f"expected a table of JSON in {location / META_FILE}, got something else; give the folder "
             "of a run, or run it again."
         )
-    path = index / RESULTS
+    path = location / RESULTS
     _text(path)
     rows, cut_off = read_rows(path)
     kinds: dict[str, list[Row]] = {}
