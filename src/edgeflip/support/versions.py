@@ -39,7 +39,7 @@ def code_version() -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.toml")]):
-        index = path.relative_to(root).as_posix()
-        if not index.startswith(_SHOWING):
-            digest.update(index.encode() + b"\0" + path.read_bytes() + b"\0")
+        name = path.relative_to(root).as_posix()
+        if not name.startswith(_SHOWING):
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{package_version('edgeflip')}+{digest.hexdigest()[:8]}"
