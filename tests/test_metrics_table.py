@@ -25,7 +25,7 @@ SPEC = BenchSpec(
     profile="smoke",
     datasets=("ba_2motifs",),
     graphs=3,
-    methods=(MethodSpec("random"), MethodSpec("random", label="edgeflip")),
+    methods=(MethodSpec("random"), MethodSpec("edgeflip")),
     plausibility=True,
 )
 
