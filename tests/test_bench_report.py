@@ -15,7 +15,7 @@ from edgeflip.bench.report import drawing as report_drawing
 from edgeflip.bench.report import read_results, summarize_run, write_report
 from edgeflip.bench.report.contents import all_tables
 from edgeflip.bench.report.results import without_paths
-from edgeflip.errors import ArtifactError, ConfigError
+from edgeflip.errors import ArtifactError, ConfigError, UnknownNameError
 from made_up_run import ODD, graph, made_up, write_run
 
 draws = pytest.mark.skipif(
@@ -173,6 +173,15 @@ def test_a_report_without_our_method_has_no_head_to_head(tmp_path: Path) -> None
         tmp_path / "run", [graph("edgeflip", 0, 1, size=1), graph("b", 0, 1, size=1)]
     )
     assert "Head to head" in (write_report(folder) / "report.md").read_text()
-    place = write_report(folder, ours="nobody")
+    others = [graph("a", 0, 1, size=1), graph("b", 0, 1, size=1)]
+    place = write_report(write_run(tmp_path / "others", others), folder / "report")
     assert "Head to head" not in (place / "report.md").read_text()
+    # What an earlier report left there goes.
     assert not (place / "tables" / "versus.tex").exists()
+    assert "Head to head" in (write_report(folder, ours="b") / "report.md").read_text()
+
+
+def test_a_column_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [graph("edgeflip", 0, 1, size=1)])
+    with pytest.raises(UnknownNameError, match="edgeflip"):
+        write_report(folder, ours="edgeflp")
