@@ -174,6 +174,12 @@ class MeteredOracle:
             return found[order.argsort()]
         leads = torch.ones_like(known)
         leads[1:] = keys[1:] != keys[:-1]
+        if len(rows) <= self.remaining and bool((leads & ~known).all()):
+            # Mostly all of them are new, and there is nothing to sort out.
+            done = self._ask_in_turn(space, rows, None, found)
+            asked = slice(None) if done == len(rows) else order < done
+            store.add(keys[asked], found[order[asked]])
+            return found
         answers = torch.empty_like(found)
         answers[order] = found
         # Equal keys stand together and a stable sort keeps their order, so the first of each leads.
@@ -192,17 +198,21 @@ class MeteredOracle:
             answers[order[repeats]] = answers[order[leader[repeats]]]
         return answers
 
-    def _ask_in_turn(self, space: EditSpace, rows: Tensor, indices: Tensor, answers: Tensor) -> int:
-        """Fill in the answers of some rows, batch by batch until the deadline; how many were done."""
+    def _ask_in_turn(
+        self, space: EditSpace, rows: Tensor, indices: Tensor | None, answers: Tensor
+    ) -> int:
+        """Fill in the answers of some rows, or all, batch by batch until the deadline; how many."""
         limit, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
-        while done < indices.numel() and self.out_of() != "timeout":
+        count = len(rows) if indices is None else len(indices)
+        while done < count and self.out_of() != "timeout":
             # With a deadline turns start small: nobody knows yet how slow the oracle is.
             turn = limit if self.budget.seconds is None else min(limit, self._turn)
-            part = indices[done : done + turn]
+            last = min(done + turn, count)
+            part = slice(done, last) if indices is None else indices[done:last]
             started = time.perf_counter()
             answers[part] = self._ask(space, rows[part])
-            self.calls += part.numel()
-            done += part.numel()
+            self.calls += last - done
+            done = last
             if time.perf_counter() - started < 0.02:
                 self._turn = min(2 * self._turn, _TURN)
         return done

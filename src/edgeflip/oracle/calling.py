@@ -158,15 +158,15 @@ def joined(graphs: list[Data], reads: tuple[str, ...] | None) -> Batch:
     """
     known = reads is not None and all(name in _PLAIN for name in reads) and "x" in reads
     # A subclass may join its attributes in a way of its own.
-    if not known or any(
-        type(graph) is not Data
-        or not isinstance(graph.x, torch.Tensor)
-        or graph.edge_index is None
-        or graph.edge_index.dtype != torch.long
-        for graph in graphs
-    ):
+    if not known or any(type(graph) is not Data for graph in graphs):
         return Batch.from_data_list(graphs)
     stores = [graph.to_dict() for graph in graphs]
+    if any(
+        not isinstance(store.get("x"), torch.Tensor)
+        or getattr(store.get("edge_index"), "dtype", None) != torch.long
+        for store in stores
+    ):
+        return Batch.from_data_list(graphs)
     names = [name for name in reads or () if name in stores[0]]
     if any((name in store) != (name in names) for store in stores for name in reads or ()):
         return Batch.from_data_list(graphs)

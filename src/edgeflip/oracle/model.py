@@ -156,8 +156,8 @@ class ModelOracle:
         """
         answers = []
         with self.frozen(), torch.no_grad():
-            step = self._chunk(space.input)
-            for part in rows.split(step) if len(rows) else ():
+            step = self._step(space.input)
+            for part in rows.split(step) if len(rows) > step else (rows,)[: len(rows)]:
                 answers.append(self._proba(self._edited_outputs(space, part), len(part)))
         return torch.cat(answers) if answers else torch.empty(0, self._num_classes or 0)
 
@@ -307,7 +307,7 @@ class ModelOracle:
         if len(room) < count:
             # Where a few are needed, soon a few more will be; making many takes longer than asking.
             limit = count if count > _FEW else 4 * count
-            room = room[:1].repeat(min(limit, self._chunk(pairs.graph)), 1, 1)
+            room = room[:1].repeat(min(limit, self._step(pairs.graph)), 1, 1)
         self._local.prepared = (pairs, projected, room)
         return projected, room
 
@@ -399,6 +399,14 @@ class ModelOracle:
                 "pass returns='probabilities' to ModelOracle.",
                 stacklevel=2,
             )
+
+    def _step(self, graph: Data) -> int:
+        """Candidates per call, worked out once per graph and thread."""
+        known = getattr(self._local, "step", None)
+        if known is None or known[0] is not graph:
+            known = self._local.step = (graph, self._chunk(graph))
+        step: int = known[1]
+        return step
 
     def _chunk(self, graph: Data) -> int:
         """Graphs per call: the batch size, or fewer when graphs of this size would not fit."""
