@@ -202,7 +202,7 @@ def test_the_best_has_the_fewest_edits_and_the_first_was_drawn_first(fitted):
         if answer.found:
             sizes = [entry.size for entry in answer.counterfactuals]
             assert sizes == sorted(sizes)
-            assert answer.first.found_at == min(e.found_at for e in answer.counterfactuals)
+            assert answer.first.found_at <= min(e.found_at for e in answer.counterfactuals)
 
 
 def test_averaging_levels_makes_candidates_alike():

@@ -273,7 +273,7 @@ def test_a_pair_is_not_called_the_best_before_all_single_edits_were_tried():
 
     for certify in (0, 3, 2000):
         settings = {"remove": SizeConfig(max=2), "max_nodes": 9, "certify": certify}
-        answer = narrow(Pairs(graph, 1), ranking="sparse", **settings).explain(graph)
+        answer = narrow(Pairs(graph, 1), ranking="smallest", **settings).explain(graph)
         assert set(answer.best.edits.added) == {far}
         assert answer.trace.stopped_by == "best_possible"
 

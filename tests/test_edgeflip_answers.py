@@ -219,7 +219,7 @@ def test_needless_edits_are_left_out_only_when_asked():
         kept[minimal] = [
             has_needless_edits(made.oracle_, answer, entry) for entry in answer.counterfactuals
         ]
-        assert any(contains_another(entry, answer) for entry in answer.counterfactuals) != minimal
+        assert not any(contains_another(entry, answer) for entry in answer.counterfactuals)
     assert any(kept[False])
     assert kept[True]
     assert not any(kept[True])

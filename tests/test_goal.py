@@ -70,10 +70,10 @@ def test_what_a_goal_says_of_itself():
         True,
         False,
     ]
-    assert ANY.describe((0.1, 0.2, 0.7)) == "high (0.70)"
-    assert HIGH.describe((0.1, 0.2, 0.7)) == "2 (0.70)"
+    assert ANY.describe((0.1, 0.2, 0.7)) == "high (.70)"
+    assert HIGH.describe((0.1, 0.2, 0.7)) == "class 2 (.70)"
     assert ANY.wanted == "another class"
-    assert HIGH.wanted == "2"
+    assert HIGH.wanted == "class 2"
     assert ClassGoal((0.2, 0.8), 0, ("no", "yes")).wanted == "no"
     assert isinstance(ANY, Goal)
 

@@ -312,5 +312,5 @@ def test_the_tutorial_runs_as_printed(tmp_path, capsys, monkeypatch):
     assert len([line for line in block.splitlines() if line.strip()]) < 30
     exec(compile(block, "own_graphs.md", "exec"), {"__name__": "tutorial"})
     out = capsys.readouterr().out
-    assert " becomes " in out
+    assert " turns " in out
     assert " -> " in out

@@ -132,7 +132,7 @@ FLIPS = Flips(
     ("name", "wanted"),
     [
         ("paper", [0.5, 0.75 * math.cos(0.25) ** 2, -0.25]),
-        ("sparse", [1 / 1.25, 1 / 2.125, 1 / 1.625]),
+        ("smallest", [1 / 1.25, 1 / 2.125, 1 / 1.625]),
         ("confident", [0.5, 0.25, 0.125]),
         ("plausible", [0.2, 0.9, 0.4]),
         ("robust", [1.0, 0.5, 0.0]),
@@ -191,9 +191,9 @@ def test_equal_mixes_are_written_alike():
     ("text", "words"),
     [
         ("plausibel", ("did you mean 'plausible'",)),
-        ("paper=1,sparce=2", ("did you mean 'sparse'",)),
+        ("paper=1,smalest=2", ("did you mean 'smallest'",)),
         ("paper=much", ("paper=much",)),
-        ("paper=1,sparse", ("paper=1,sparse",)),
+        ("paper=1,smallest", ("paper=1,smallest",)),
         ("paper=1,paper=2", ("twice",)),
         ("paper=0", ("above 0",)),
         ("paper=inf", ("above 0",)),

@@ -30,16 +30,16 @@ from edgeflip.testing import example_graphs, example_oracle
 def test_rankings_by_name_change_what_comes_first():
     table = {((0, 2),): 0.6, ((0, 3),): 0.7, ((1, 3), (1, 4)): 0.99}
     first = {}
-    for ranking in ("paper", "sparse", "confident", Mix({"confident": 1, "sparse": 3})):
+    for ranking in ("paper", "smallest", "confident", Mix({"confident": 1, "smallest": 3})):
         config = RandomConfig(stop_at_first=False, max_removed=0, max_added=2)
         explainer = RandomSearch(config, ranking=ranking).fit([], Sets(table))
         answer = explainer.explain(path_graph(6))
         assert all(0 <= entry.score <= 1 for entry in answer.counterfactuals)
         first[str(ranking)] = answer.best
-    paper, sparse, confident, mix = first.values()
+    paper, smallest, confident, mix = first.values()
     # 0.99 · cos²(0.25) = 0.93 against 0.7.
     assert paper.edits.added == confident.edits.added == {(1, 3), (1, 4)}
-    assert sparse.edits.added == mix.edits.added == {(0, 3)}
+    assert smallest.edits.added == mix.edits.added == {(0, 3)}
     assert confident.score == pytest.approx(0.98, abs=1e-6)
     # Size 1: (0.4 + 3 / 1.15) / 4; size 2: (0.98 + 3 / 2.005) / 4.
     assert mix.score == pytest.approx((0.4 + 3 / 1.15) / 4, abs=1e-5)
@@ -67,7 +67,7 @@ def test_a_method_that_cannot_rate_edits_refuses_to_rank_by_likelihood(ranking):
 
 
 def test_names_are_taken_wherever_an_explainer_is_made():
-    assert make_explainer("random", ranking="sparse").ranking == SmallestFirst()
+    assert make_explainer("random", ranking="smallest").ranking == SmallestFirst()
     assert make_explainer("dr-cfgnn", ranking="paper=2").ranking == Mix({"paper": 2})
     assert RandomSearch.for_dataset("ba_2motifs").ranking == SizeWeightedFidelity()
 
@@ -139,7 +139,7 @@ def test_diversity_of_1_looks_only_at_how_different_answers_are():
 
 
 def test_rankings_that_have_a_name_are_saved_with_the_explainer(tmp_path):
-    for place, ranking in enumerate(("sparse", "plausible", Mix({"paper": 1, "robust": 0.5}))):
+    for place, ranking in enumerate(("smallest", "plausible", Mix({"paper": 1, "robust": 0.5}))):
         folder = with_ranking(ranking).save(tmp_path / str(place))
         loaded = load_explainer(folder, example_oracle())
         assert loaded.ranking == make_ranking(ranking)
@@ -162,4 +162,4 @@ def test_the_examples_of_the_page_work(capsys):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         exec(compile(block, "choosing.md", "exec"), names)
-    assert " becomes " in capsys.readouterr().out
+    assert " turns " in capsys.readouterr().out

@@ -148,6 +148,11 @@ def test_no_answer_contains_another_that_reaches_the_goal(start):
         assert not found or found[-1] in minimal or found[-1] == large.first.edits.moves
 
 
+def told(answer):
+    """How many different counterfactuals an answer has."""
+    return len({*answer.counterfactuals, answer.smallest, answer.first} - {None})
+
+
 @parts_of_all_cases()
 def test_a_certificate_says_what_brute_force_says(start):
     for seed in range(start, start + AT_ONCE):
@@ -163,7 +168,7 @@ def test_a_certificate_says_what_brute_force_says(start):
         assert (proof.below, proof.tried) == (smallest, counts)
         assert answer.found == bool(flips)
         assert min((e.cost for e in answer.counterfactuals), default=smallest) == smallest
-        assert verify_certificate(answer, case.oracle) == sum(counts) + len(answer)
+        assert verify_certificate(answer, case.oracle) == sum(counts) + told(answer)
 
 
 def test_a_certificate_stops_where_its_sets_run_out():
@@ -227,7 +232,7 @@ def test_saved_answers_are_verified_in_a_fresh_process(tmp_path):
     assert "register_space" in complaint
     assert "'switches'" in complaint
     assert checked == {
-        seed: [sum(answer.certificate.tried) + len(answer), str(answer)]
+        seed: [sum(answer.certificate.tried) + told(answer), str(answer)]
         for seed, answer in answers.items()
     }
 
@@ -244,7 +249,7 @@ def test_an_answer_survives_json_and_is_told_in_the_words_of_its_space_and_goal(
     assert "switch " in str(again)
     assert f"{answer.best.output[0]:.3f}" in str(again)
     nothing = solved(problem(next(s for s in range(CASES) if not reaching(s))))
-    assert f"get above {nothing.goal.threshold}" in str(nothing)
+    assert f"a value above {nothing.goal.threshold}" in str(nothing)
     assert answer.to_rows()[0]["moves"] == [list(move) for move in answer.best.edits.moves]
 
 
@@ -311,8 +316,9 @@ def test_different_and_robust_answers_are_chosen_among_any_moves(seed):
     case = problem(seed)
     answer = solved(case, selection=Selection(number=3, robust=4, seed=1))
     flips = reaching(seed)
-    assert len(answer) == min(3, len(flips))
-    assert all(entry.edits.moves in flips for entry in answer.counterfactuals)
+    alone = [moves for moves in flips if not any(set(other) < set(moves) for other in flips)]
+    assert len(answer) == min(3, len(alone))
+    assert all(entry.edits.moves in alone for entry in answer.counterfactuals)
     assert all(0 <= entry.robustness <= 1 for entry in answer.counterfactuals)
     assert answer.trace.stages["noise"].oracle_calls > 0
 

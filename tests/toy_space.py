@@ -215,6 +215,9 @@ class SwitchSpace:
             for row, cost in zip(rows.tolist(), costs, strict=True)
         ]
 
+    def in_words(self, edits: Settings) -> str:
+        return f"setting {edits}"
+
     def row(self, edits: Any) -> Tensor:
         ids = torch.tensor([s * POSITIONS + p for s, p in edits.moves], dtype=torch.long)
         if not bool(torch.isin(ids, torch.arange(SWITCHES * POSITIONS)).all()):
@@ -304,9 +307,12 @@ class ValueAbove:
     def describe(self, output: Sequence[float]) -> str:
         return f"{output[0]:.3f}"
 
+    def row(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
+        return {"from": before[0], "to": after[0]}
+
     @property
     def wanted(self) -> str:
-        return f"get above {self.threshold}"
+        return f"a value above {self.threshold}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "before": self.before, "threshold": self.threshold}

@@ -141,7 +141,7 @@ def explain(
     edgeflip explain ba_2motifs --index 0 --index 1 --json
     edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --no-denoise
     edgeflip explain ba_3motifs --index 4 --each-class --number 3
-    edgeflip explain ba_2motifs --index 0 --robust 8 --ranking paper=1,sparse=0.5
+    edgeflip explain ba_2motifs --index 0 --ranking smallest
     edgeflip explain bbbp --index 0 --no-chemistry
     edgeflip explain --data my_molecules.csv --index 0
     edgeflip explain --model my.py:build --weights w.safetensors --graph g.json

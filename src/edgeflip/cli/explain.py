@@ -28,6 +28,9 @@ from edgeflip.search import CounterfactualSet
 from edgeflip.support import write_json
 from edgeflip.training import fitted_explainer
 
+# Counterfactuals that a terminal shows; files have all.
+_SHOWN = 5
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -177,27 +180,24 @@ def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_js
         if smiles is not None:
             before, after = (text or "no possible molecule" for text in smiles[:2])
             say(f"SMILES: {before} becomes {after}")
-    if answer.certificate is not None:
-        proof = str(answer.certificate)
-        say(f"{proof[0].upper()}{proof[1:]}.")
-    trace = answer.trace
-    say(
-        f"{trace.oracle_calls} graphs asked about, {trace.seconds:.2f} s, "
-        f"stopped by {trace.stopped_by.replace('_', ' ')}"
-    )
     if out is not None:
         say(f"Answer in {out}")
 
 
 def _show_counterfactuals(answer: CounterfactualSet) -> None:
+    found = answer.to_rows()
     figures = ["probability", "fidelity", "score"]
-    figures += ["robustness"] if answer.counterfactuals[0].robustness is not None else []
-    rows = table(
-        "rank", "added", "removed", "size", "to", *figures, numbers=["rank", "size", *figures]
-    )
-    for row in answer.to_rows():
-        numbers = (f"{row[key]:.3f}" for key in figures)
+    figures += ["robustness"] if found[0]["robustness"] is not None else []
+    figures = [name for name in figures if name in found[0]]
+    numeric = ["rank", "size", *figures]
+    rows = table("rank", "added", "removed", "size", "to", *figures, "", numbers=numeric)
+    shown = [row for row in found if row["smallest"] or (row["rank"] or _SHOWN + 1) <= _SHOWN]
+    for row in shown:
+        numbers = ("" if row[key] is None else f"{row[key]:.3f}" for key in figures)
         edits = (edge_list(row[key]) for key in ("added", "removed"))
-        name = answer.class_name(row["to"])
-        rows.add_row(str(row["rank"]), *edits, str(row["size"]), name, *numbers)
+        mark = "smallest" if row["smallest"] else ""
+        rank = "-" if row["rank"] is None else str(row["rank"])
+        rows.add_row(rank, *edits, str(row["size"]), str(row["to"]), *numbers, mark)
     show(rows)
+    if len(found) > len(shown):
+        say(f"{len(found) - len(shown)} more are in the output of --json and --out.")

@@ -212,7 +212,7 @@ class Method(OptionGroup):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is best: paper, sparse, confident, plausible, robust, or a mix such as "
+            help="What is best: paper, smallest, confident, plausible, robust, or a mix such as "
             "paper=1,plausible=0.5.",
         ),
     ] = None

@@ -19,6 +19,7 @@ from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_con
 from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
+from edgeflip.core.names import in_words
 from edgeflip.errors import ConstraintError, EditError
 
 
@@ -188,6 +189,10 @@ class PairEdits:
                     (removed if exists else added).append((u, v))
             found.append(EditSet(added, removed))
         return found
+
+    def in_words(self, edits: EditSet) -> str:
+        """What edits do, as the subject of a sentence."""
+        return in_words(self.input, edits)
 
     def row(self, edits: EditSet) -> Tensor:
         """An edit set as pair ids, checked against the graph.

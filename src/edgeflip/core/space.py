@@ -135,6 +135,10 @@ class EditSpace(Protocol):
         """Rows as people see them."""
         ...
 
+    def in_words(self, edits: Any) -> str:
+        """What edits do, as the subject of a sentence: "adding the edge 0–1"."""
+        ...
+
     def row(self, edits: Any) -> Tensor:
         """A set of edits as ids, checked against the input [moves]."""
         ...

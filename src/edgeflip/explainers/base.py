@@ -119,7 +119,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         self.ranking: Ranking = make_ranking(ranking or self.default_ranking)
         self.progress = progress
         self._plain: tuple[ConfigT, dict[str, Any]] | None = None
-        self._check_ranking()
+        self._ranking_for(None)
 
     @classmethod
     def for_dataset(
@@ -206,6 +206,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                   any other.
                 - constraints, budget: What may change, and how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
+                - ranking: What counts as best in this call, such as `"smallest"`; by default the
+                  explainer's own.
                 - keep: At most this many counterfactuals are kept.
                 - number, diversity: At most this many, chosen to be good and different, in place of the
                   `keep` best; what being different counts, from 0 to 1.
@@ -298,7 +300,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         self._check_fitted()
         check_kinds(self, problem)
         budget = budget or self.default_budget()
-        call = Call(budget, selection or Selection(), watch, seed)
+        call = Call(budget, selection or Selection(), watch, seed, self.ranking)
         with session(self):
             return finish_all(self, [begin(self, problem, call)], call)[0]
 
@@ -417,8 +419,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             self._plain = (self.config, asdict(self.config))  # type: ignore[call-overload]
         return dict(self._plain[1])
 
-    def _check_ranking(self) -> None:
-        check_ranking(self.ranking, self.name, rates_edges=self.rates_edges)
+    def _ranking_for(self, wanted: Ranking | str | None) -> Ranking:
+        """What counts as best in a call, checked: what it wants, or the explainer's own."""
+        ranking = self.ranking if wanted is None else make_ranking(wanted)
+        check_ranking(ranking, self.name, rates_edges=self.rates_edges)
+        return ranking
 
     def _check_call(self, graph: Data, seed: int) -> None:
         self._check_fitted()

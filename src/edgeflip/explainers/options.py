@@ -10,7 +10,7 @@ from edgeflip.errors import ConfigError, unknown_name
 if TYPE_CHECKING:
     from edgeflip.core import Constraints, EdgeFill, Noise
     from edgeflip.oracle import Budget
-    from edgeflip.search import Watch
+    from edgeflip.search import Ranking, Watch
 
 
 class Option(NamedTuple):
@@ -42,6 +42,14 @@ class ExplainOptions(TypedDict, total=False):
         "Budget | None", Option(None, "How much to spend; by default the method's own.")
     ]
     fill: Annotated["EdgeFill | None", Option(None, "Attributes of added edges.")]
+    ranking: Annotated[
+        "Ranking | str | None",
+        Option(
+            None,
+            "What counts as best: paper, smallest, confident, plausible, robust, or a mix; by default "
+            "the method's own.",
+        ),
+    ]
     keep: Annotated[int, Option(20, "At most this many counterfactuals are kept, the best ones.")]
     number: Annotated[
         "int | None",

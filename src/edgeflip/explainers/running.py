@@ -31,6 +31,7 @@ from edgeflip.search import (
     Finish,
     Problem,
     Provenance,
+    Ranking,
     Search,
     Selection,
     Stage,
@@ -76,12 +77,14 @@ class Call:
         selection: Which of the flips are wanted.
         watch: Called with every step.
         seed: The seed of the call.
+        ranking: What counts as best.
     """
 
     budget: Budget
     selection: Selection
     watch: Watch | None
     seed: int
+    ranking: Ranking
 
 
 class SearchInterrupted(KeyboardInterrupt):
@@ -105,11 +108,13 @@ def explain_together(
 ) -> list[CounterfactualSet]:
     """Answers for graphs whose learning, if there is any, is done at once."""
     check_options(given)
+    ranking = explainer._ranking_for(given["ranking"])
     call = Call(
         given["budget"] or explainer.default_budget(),
-        selection_of(explainer, given),
+        selection_of(given, ranking),
         given["watch"],
         given["seed"],
+        ranking,
     )
     for graph in graphs:
         explainer._check_call(graph, call.seed)
@@ -125,7 +130,7 @@ def begin(
     return Search(
         problem,
         budget=call.budget,
-        ranking=explainer.ranking,
+        ranking=call.ranking,
         selection=call.selection,
         stops_at_first=explainer._stops_at_first(),
         minimal=explainer._wants_minimal(),
@@ -190,17 +195,19 @@ def _answer(
         if explainer._certifies() and end.reason in _COMPLETE:
             with search.stage("certify"):
                 certificate = certify(search, explainer._certifies())
-        found, flips = Finish(search, call.selection, minimal=minimal).counterfactuals()
+        found = Finish(search, call.selection, minimal=minimal).answers()
     except KeyboardInterrupt:
         # Even now: fewer answers, but each one checked.
         end = Ended("interrupted")
-        found, flips = Finish(search, Selection(keep=1), minimal=minimal).counterfactuals()
+        found = Finish(search, Selection(keep=1), minimal=minimal).answers()
     answer = CounterfactualSet(
         space=search.space,
         goal=search.goal,
         output=tuple(search.output.tolist()),
-        counterfactuals=tuple(found),
-        trace=_trace(search, end, bool(found), flips),
+        counterfactuals=found.best,
+        smallest=found.smallest,
+        first=found.first,
+        trace=_trace(search, end, bool(found.best), found.flips),
         provenance=_provenance(explainer, call),
         factual=search.factual,
         certificate=certificate,
@@ -285,9 +292,8 @@ def begin_graph(
     return search
 
 
-def selection_of(explainer: CounterfactualExplainer[Any], given: ExplainOptions) -> Selection:
+def selection_of(given: ExplainOptions, ranking: Ranking) -> Selection:
     """Which of the flips a call wants, checked; a ranking by robustness looks at some copies."""
-    explainer._check_ranking()
     selection = Selection(
         given["keep"],
         given["number"],
@@ -296,7 +302,7 @@ def selection_of(explainer: CounterfactualExplainer[Any], given: ExplainOptions)
         Noise() if given["noise"] is None else given["noise"],
         given["seed"],
     )
-    if not selection.robust and "robustness" in needs_of(explainer.ranking):
+    if not selection.robust and "robustness" in needs_of(ranking):
         selection = replace(selection, robust=_COPIES)
     return selection
 
@@ -311,5 +317,5 @@ def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenan
         oracle=fingerprint_of(oracle),
         budget=asdict(call.budget),
         versions={name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")},
-        selection={"ranking": ranking_words(explainer.ranking), **call.selection.to_dict()},
+        selection={"ranking": ranking_words(call.ranking), **call.selection.to_dict()},
     )

@@ -54,6 +54,10 @@ class Goal(Protocol):
         """An output in words."""
         ...
 
+    def row(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
+        """Two outputs as columns of a table: `from`, `to` and what says how sure `to` is."""
+        ...
+
     @property
     def wanted(self) -> str:
         """What would reach the goal, in words."""
@@ -88,7 +92,7 @@ class ClassGoal:
     @cached_property
     def label(self) -> int:
         """The class predicted for the input."""
-        return max(range(len(self.before)), key=self.before.__getitem__)
+        return _largest(self.before)
 
     @property
     def num_classes(self) -> int:
@@ -139,12 +143,28 @@ class ClassGoal:
 
     def class_name(self, label: int) -> str:
         """A class by name where names are known, else by number."""
-        return self.class_names[label] if self.class_names else str(label)
+        return self.class_names[label] if self.class_names else f"class {label}"
 
     def describe(self, output: Sequence[float]) -> str:
-        """The predicted class and its probability."""
-        label = max(range(len(output)), key=output.__getitem__)
-        return f"{self.class_name(label)} ({output[label]:.2f})"
+        """The predicted class and its probability.
+
+        Example:
+            >>> ClassGoal((0.9, 0.1), class_names=("cycle", "house")).describe((0.03, 0.97))
+            'house (.97)'
+        """
+        label = _largest(output)
+        return f"{self.class_name(label)} ({f'{output[label]:.2f}'.removeprefix('0')})"
+
+    def row(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
+        """The classes before and after, the new one's probability, and its lead over the next."""
+        label = _largest(after)
+        others = [value for column, value in enumerate(after) if column != label]
+        return {
+            "from": self.class_name(_largest(before)),
+            "to": self.class_name(label),
+            "probability": after[label],
+            "margin": after[label] - max(others, default=0.0),
+        }
 
     @property
     def wanted(self) -> str:
@@ -170,6 +190,10 @@ class ClassGoal:
             payload["target"],
             None if names is None else tuple(names),
         )
+
+
+def _largest(output: Sequence[float]) -> int:
+    return max(range(len(output)), key=output.__getitem__)
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Goal]] = {ClassGoal.kind: ClassGoal.from_dict}

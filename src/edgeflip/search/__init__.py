@@ -8,6 +8,9 @@ from edgeflip.search.finish import (
     certify,
     reduce_flips,
 )
+from edgeflip.search.minimal import (
+    contain_others,
+)
 from edgeflip.search.problem import (
     Problem,
 )
@@ -61,6 +64,7 @@ __all__ = [
     "Trace",
     "Watch",
     "certify",
+    "contain_others",
     "make_ranking",
     "needs_of",
     "ranking_name",

@@ -16,7 +16,7 @@ import torch
 from edgeflip.core import Edits, EditSpace
 from edgeflip.errors import CertificateError, ConstraintError, EdgeflipError
 from edgeflip.oracle import AnyOracle, checked_answers
-from edgeflip.search.result import CounterfactualSet
+from edgeflip.search.result import Counterfactual, CounterfactualSet
 
 _AT_ONCE = 256
 
@@ -77,7 +77,7 @@ def verify_certificate(
             f"expected the input to be predicted {before}, got "
             f"{answer.goal.describe(output[0].tolist())}; this is another oracle."
         )
-    total = _check_answers(answer, space, oracle) + _check_smallest(answer, space, oracle)
+    total = _check_answers(answer, space, oracle)
     for cost, claimed in enumerate(proof.tried, start=1):
         tried = _try_all(answer, space, oracle, cost)
         if tried != claimed:
@@ -95,6 +95,12 @@ def _far(output: torch.Tensor, claimed: Sequence[float]) -> bool:
     return bool(((output - torch.tensor(claimed)).abs() > _TOLERANCE).any())
 
 
+def _told(answer: CounterfactualSet) -> list[Counterfactual]:
+    """Every counterfactual of an answer, each once."""
+    others = [entry for entry in (answer.smallest, answer.first) if entry is not None]
+    return list(dict.fromkeys([*answer.counterfactuals, *others]))
+
+
 def _check_claim(answer: CounterfactualSet) -> None:
     """What a certificate says must be consistent, and hold for the answers beside it."""
     proof = answer.certificate
@@ -104,7 +110,17 @@ def _check_claim(answer: CounterfactualSet) -> None:
             f"expected a number of tried sets for every cost below {proof.below}, got "
             f"{list(proof.tried)}; the certificate was changed."
         )
-    smallest = min((entry.cost for entry in answer.counterfactuals), default=proof.below)
+    costs = [entry.cost for entry in _told(answer)]
+    smallest = min(costs, default=proof.below)
+    if answer.smallest is not None and answer.smallest.cost != smallest:
+        raise CertificateError(
+            f"expected the smallest answer to have {smallest} edits as another one of them, got "
+            f"{answer.smallest.cost}; the answer was changed."
+        )
+    if proof.below == 1 and smallest > 1:
+        raise CertificateError(
+            "expected a counterfactual of one edit as certified, got none; the certificate was changed."
+        )
     if smallest < proof.below:
         raise CertificateError(
             f"expected no counterfactual with fewer than {proof.below} edits, got one with {smallest} in "
@@ -114,10 +130,11 @@ def _check_claim(answer: CounterfactualSet) -> None:
 
 def _check_answers(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracle) -> int:
     """Every answer must be allowed, reach the goal, and get the output that it claims."""
-    if not answer.counterfactuals:
+    entries = _told(answer)
+    if not entries:
         return 0
     try:
-        edited = [space.edited(entry.edits) for entry in answer.counterfactuals]
+        edited = [space.edited(entry.edits) for entry in entries]
     except EdgeflipError as error:
         raise CertificateError(
             f"expected edits that fit the input, got others ({error}); the answer was changed."
@@ -125,7 +142,7 @@ def _check_answers(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracl
     outputs = checked_answers(oracle, edited)
     reached = answer.goal.reached(outputs).tolist()
     falls = answer.goal.fall(outputs).tolist()
-    columns = zip(answer.counterfactuals, outputs, reached, falls, strict=True)
+    columns = zip(entries, outputs, reached, falls, strict=True)
     for entry, output, hit, fall in columns:
         if not space.plainly_allows(entry.edits):
             raise CertificateError(
@@ -142,24 +159,6 @@ def _check_answers(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracl
                 f"{answer.goal.describe(output.tolist())}; the answer was changed."
             )
     return len(edited)
-
-
-def _check_smallest(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracle) -> int:
-    """Where one edit is claimed and none was kept, some edit must reach the goal."""
-    proof = answer.certificate
-    assert proof is not None
-    smallest = min((entry.cost for entry in answer.counterfactuals), default=0)
-    if proof.below > 1 or smallest == 1:
-        return 0
-    asked = 0
-    # Larger ones may have scored higher, so that it was not kept.
-    for count, flips in _asked(answer, space, oracle, 1):
-        asked += count
-        if flips:
-            return asked
-    raise CertificateError(
-        "expected a counterfactual of one edit as certified, got none; the certificate is wrong."
-    )
 
 
 def _try_all(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracle, cost: int) -> int:

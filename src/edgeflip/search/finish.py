@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.oracle import checked_answers
-from edgeflip.search.minimal import Reductions, without_supersets
+from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
 from edgeflip.search.result import Certificate, Counterfactual
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
@@ -17,6 +18,9 @@ from edgeflip.search.session import Search
 
 # Candidates of a certificate that are asked about at once.
 _CERTIFIED_AT_ONCE = 4096
+
+# Flips that are confirmed at once when the smallest was not.
+_CONFIRMED_AT_ONCE = 16
 
 
 def reduce_flips(search: Search[Any, Any], limit: int) -> None:
@@ -75,13 +79,21 @@ def certify(search: Search[Any, Any], most: int) -> Certificate | None:
     return Certificate(below, tuple(tried[: below - 1]))
 
 
-@dataclass(frozen=True, eq=False)
-class _Confirmed:
-    """Which flip, its edits, and the output of the really edited input."""
+@dataclass(frozen=True)
+class Answers:
+    """What is handed back of a search.
 
-    index: int
-    edits: Any
-    output: Tensor
+    Attributes:
+        best: The best flips, best first.
+        smallest: The one that costs least; of several the best.
+        first: The one that was found first.
+        flips: How many distinct flips there were in all.
+    """
+
+    best: tuple[Counterfactual, ...] = ()
+    smallest: Counterfactual | None = None
+    first: Counterfactual | None = None
+    flips: int = 0
 
 
 class Finish:
@@ -89,46 +101,52 @@ class Finish:
 
     Args:
         search: The search.
-        selection: How many, how different and how robust. Where `selection.keep` leaves room for more
-            than one, the first one found is among them.
-        minimal: Whether flips that contain a smaller flip are left out; the first one found then comes
-            last if it does.
+        selection: How many, how different and how robust.
+        minimal: Whether flips that contain a smaller flip are left out. Where several different ones
+            are wanted they always are.
     """
 
     def __init__(
         self, search: Search[Any, Any], selection: Selection, *, minimal: bool = False
     ) -> None:
-        self._search, self._selection, self._minimal = search, selection, minimal
+        self._search, self._selection = search, selection
+        self._minimal = minimal or selection.number is not None
+        # What the really edited inputs gave, by index of the flip; those that failed are only known.
+        self._outputs: dict[int, Tensor] = {}
+        self._known: set[int] = set()
 
-    def counterfactuals(self) -> tuple[list[Counterfactual], int]:
-        """The best flips, best first, each re-checked on the really edited input.
-
-        Returns:
-            The counterfactuals, and how many distinct flips there were in all.
-        """
+    def answers(self) -> Answers:
+        """The best flips, the smallest and the first, each re-checked on the really edited input."""
         search, selection = self._search, self._selection
         if not search.found:
-            return [], 0
-        ranked_only, limit = selection.number is None, selection.limit
+            return Answers()
         with search.stage("rank"):
             flips = search.store.ordered()
             scores, order = flips.scores, flips.order
             if self._minimal:
                 order = without_supersets(order, flips.rows, limit=self._wanted())
-            redundant_first = self._minimal and ranked_only and not bool((order == 0).any())
-            if ranked_only:
-                order = _with_first(order, limit)
         shares: Tensor | None = None
         if selection.robust:
-            order, scores, shares = self._by_robustness(order[: max(NOISED, limit)])
-        if ranked_only:
-            verified = self._first_verified(order, shares)
+            order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])
+        by_cost = self._by_cost()
+        if selection.number is None:
+            # One question about all that will be told, as far as one can know.
+            self._confirm([*order[: selection.limit].tolist(), 0, *by_cost[:1].tolist()])
+            chosen = self._best(order)
         else:
-            order = order[: max(LOOKED_AT, limit)]
-            verified = self._different_verified(order, scores[order], shares)
-        if redundant_first:
-            verified.sort(key=lambda entry: entry.found_at == int(flips.found_at[0]))
-        return verified, len(flips.rows)
+            order = order[: max(LOOKED_AT, selection.limit)]
+            order = order[~contain_others(flips.rows[order])]
+            chosen = self._different(order, scores[order])
+            self._confirm([0])
+        told = self._entries(chosen, None if shares is None else shares[chosen])
+        least, first = self._least(by_cost), min(self._outputs, default=None)
+        told |= self._entries([i for i in (least, first) if i is not None and i not in told], None)
+        return Answers(
+            best=tuple(told[index] for index in self._ranked(chosen, told)),
+            smallest=None if least is None else told[least],
+            first=None if first is None else told[first],
+            flips=len(flips.rows),
+        )
 
     def _wanted(self) -> int:
         """How many of the flips without needless moves are looked at."""
@@ -152,76 +170,85 @@ class Finish:
         scores[order] = _weighed(rated, found)
         costs = search.space.costs(rows).sum(dim=1)
         order = order[best_first(scores[order], rows, costs)]
-        if selection.number is None:
-            order = _with_first(order, selection.limit)
         return order, scores, shares
 
-    def _first_verified(self, order: Tensor, shares: Tensor | None) -> list[Counterfactual]:
-        """Ask about edited inputs, best candidates first, until enough are confirmed."""
-        confirmed: list[_Confirmed] = []
-        limit = self._selection.limit
-        for part in order.split(max(1, limit)):
-            if len(confirmed) >= limit:
-                break
-            confirmed += self._confirmed(part)
-        return self._entries(confirmed[:limit], shares)
+    def _by_cost(self) -> Tensor:
+        """Indices of all flips, those that cost least first and of these the best [flips]."""
+        flips = self._search.store.ordered()
+        costs = self._search.space.costs(flips.rows).sum(dim=1)
+        return flips.order[costs[flips.order].argsort(stable=True)]
 
-    def _different_verified(
-        self, order: Tensor, scores: Tensor, shares: Tensor | None
-    ) -> list[Counterfactual]:
-        """Choose different ones; when one is not confirmed, choose again without it."""
-        selection, rows = self._selection, self._search.store.ordered().rows
-        known: dict[int, _Confirmed | None] = {}
-        while True:
-            chosen = order[
-                diverse(scores, rows[order], number=selection.limit, diversity=selection.diversity)
-            ]
-            fresh = [index for index in chosen.tolist() if index not in known]
-            if not fresh:
-                entries = (known[index] for index in chosen.tolist())
-                return self._entries([entry for entry in entries if entry], shares)
-            known |= dict.fromkeys(fresh)
-            known |= {entry.index: entry for entry in self._confirmed(torch.tensor(fresh))}
-            stays = torch.tensor([known.get(index, True) is not None for index in order.tolist()])
-            order, scores = order[stays], scores[stays]
-
-    def _confirmed(self, indices: Tensor) -> list[_Confirmed]:
-        """Those of some flips that reach the goal on the really edited input too."""
+    def _confirm(self, indices: Iterable[int]) -> None:
+        """Ask about the really edited inputs of some flips, of each one once."""
+        fresh = [index for index in dict.fromkeys(indices) if index not in self._known]
+        if not fresh:
+            return
         search = self._search
-        if not indices.numel():
-            return []
         with search.stage("verify"):
-            rows = search.store.ordered().rows[indices]
-            edited = search.space.apply(rows)
+            edited = search.space.apply(search.store.ordered().rows[fresh])
             outputs = checked_answers(search.problem.oracle, edited)
             search.clock.add_calls("verify", len(edited))
-            edits = search.space.edits(rows)
             hits = search.goal.reached(outputs).tolist()
-            columns = zip(indices.tolist(), edits, outputs, hits, strict=True)
-            return [_Confirmed(index, each, output) for index, each, output, hit in columns if hit]
+        self._known.update(fresh)
+        columns = zip(fresh, outputs, hits, strict=True)
+        self._outputs |= {index: output for index, output, hit in columns if hit}
 
-    def _entries(self, confirmed: list[_Confirmed], shares: Tensor | None) -> list[Counterfactual]:
-        """Confirmed flips as counterfactuals, best first."""
-        if not confirmed:
-            return []
+    def _best(self, order: Tensor) -> list[int]:
+        """The first of an order that are confirmed, as many as are wanted."""
+        limit = self._selection.limit
+        chosen: list[int] = []
+        for part in order.split(limit):
+            if len(chosen) >= limit:
+                break
+            self._confirm(part.tolist())
+            chosen += [index for index in part.tolist() if index in self._outputs]
+        return chosen[:limit]
+
+    def _different(self, order: Tensor, scores: Tensor) -> list[int]:
+        """Choose different ones; when one is not confirmed, choose again without it."""
+        selection, rows = self._selection, self._search.store.ordered().rows
+        while True:
+            chosen: list[int] = order[
+                diverse(scores, rows[order], number=selection.limit, diversity=selection.diversity)
+            ].tolist()
+            self._confirm(chosen)
+            if all(index in self._outputs for index in chosen):
+                return chosen
+            failed = torch.tensor(sorted(self._known - self._outputs.keys()))
+            stays = ~torch.isin(order, failed)
+            order, scores = order[stays], scores[stays]
+
+    def _least(self, by_cost: Tensor) -> int | None:
+        """The confirmed flip that costs least."""
+        indices: list[int] = by_cost.tolist()
+        for place, index in enumerate(indices):
+            if index not in self._known:
+                self._confirm(indices[place : place + _CONFIRMED_AT_ONCE])
+            if index in self._outputs:
+                return index
+        return None
+
+    def _entries(self, indices: list[int], shares: Tensor | None) -> dict[int, Counterfactual]:
+        """Confirmed flips as counterfactuals."""
+        if not indices:
+            return {}
         search, flips = self._search, self._search.store.ordered()
-        indices = torch.tensor([entry.index for entry in confirmed])
-        outputs = torch.stack([entry.output for entry in confirmed])
+        outputs = torch.stack([self._outputs[index] for index in indices])
         rows = flips.rows[indices]
-        kept = None if shares is None else shares[indices]
-        scores = rate(search.ranking, search.features(rows, outputs, kept))
+        scores = rate(search.ranking, search.features(rows, outputs, shares))
         columns = zip(
-            confirmed,
+            indices,
+            search.space.edits(rows),
             outputs.tolist(),
             search.goal.fall(outputs).tolist(),
             scores.tolist(),
             flips.found_at[indices].tolist(),
-            [None] * len(indices) if kept is None else kept.tolist(),
+            [None] * len(indices) if shares is None else shares.tolist(),
             strict=True,
         )
-        entries = [
-            Counterfactual(
-                edits=entry.edits,
+        return {
+            index: Counterfactual(
+                edits=edits,
                 output=tuple(after),
                 fidelity=fall,
                 score=score,
@@ -229,21 +256,21 @@ class Finish:
                 ring=search.ring_at(found_at),
                 robustness=share,
             )
-            for entry, after, fall, score, found_at, share in columns
-        ]
-        ranks = scores if kept is None else _weighed(scores, kept)
-        costs = search.space.costs(rows).sum(dim=1)
-        return [entries[i] for i in best_first(ranks, rows, costs).tolist()]
+            for index, edits, after, fall, score, found_at, share in columns
+        }
+
+    def _ranked(self, chosen: list[int], told: Mapping[int, Counterfactual]) -> list[int]:
+        """The chosen ones, best first by what the really edited inputs gave."""
+        if not chosen:
+            return []
+        rows = self._search.store.ordered().rows[chosen]
+        scores = torch.tensor([told[index].score for index in chosen])
+        if self._selection.robust:
+            scores = _weighed(scores, torch.tensor([told[index].robustness for index in chosen]))
+        costs = self._search.space.costs(rows).sum(dim=1)
+        return [chosen[place] for place in best_first(scores, rows, costs).tolist()]
 
 
 def _weighed(scores: Tensor, shares: Tensor) -> Tensor:
     """Scores times robustness; a score below 0 gets no better by it."""
     return torch.where(scores > 0, scores * shares, scores)
-
-
-def _with_first(order: Tensor, keep: int) -> Tensor:
-    """The order with the first flip, entry 0, moved up to the last rank that is kept."""
-    if keep < 2 or bool((order[:keep] == 0).any()):
-        return order
-    rest = order[order != 0]
-    return torch.cat([rest[: keep - 1], torch.zeros(1, dtype=torch.long), rest[keep - 1 :]])

@@ -74,6 +74,19 @@ def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
     return torch.cat(kept)[:limit] if kept else order
 
 
+def contain_others(rows: Tensor) -> Tensor:
+    """Which candidates hold all moves of another, smaller one of them [candidates].
+
+    Example:
+        >>> contain_others(torch.tensor([[3, 1], [1, PAD], [4, 3]])).tolist()
+        [True, False, False]
+    """
+    ids, places = rows.unique(return_inverse=True)
+    member = torch.zeros(len(rows), len(ids)).scatter_(1, places, 1.0)[:, ids != PAD]
+    shared, sizes = member @ member.T, member.sum(dim=1)
+    return ((shared == sizes) & (sizes < sizes[:, None])).any(dim=1)
+
+
 def _have_redundant_moves(rows: Tensor, known: Tensor) -> Tensor:
     """Which flips contain another; keys of all of them are known, in order [flips]."""
     rows = rows.sort(dim=1, descending=True).values

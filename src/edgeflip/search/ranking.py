@@ -183,7 +183,7 @@ class Robust:
 
 RANKINGS: Mapping[str, Callable[[], Ranking]] = {
     "paper": SizeWeightedFidelity,
-    "sparse": SmallestFirst,
+    "smallest": SmallestFirst,
     "confident": Confident,
     "plausible": Plausible,
     "robust": Robust,
@@ -246,7 +246,7 @@ def make_ranking(ranking: Ranking | str) -> Ranking:
         ConfigError: If a mix cannot be read.
 
     Example:
-        >>> make_ranking("sparse")
+        >>> make_ranking("smallest")
         SmallestFirst()
         >>> make_ranking("paper=1, plausible=0.5")
         Mix(weights={'paper': 1.0, 'plausible': 0.5})

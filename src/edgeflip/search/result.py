@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias
 from torch_geometric.data import Data
 
 from edgeflip.core import Edits, EditSpace, FactualSubgraph, space_from_dict
-from edgeflip.errors import ArtifactError, EdgeflipError
+from edgeflip.errors import ArtifactError, ConfigError, EdgeflipError
 from edgeflip.oracle import Goal, GoalReading, OutputReading, goal_from_dict
+from edgeflip.search.summary import summary
 from edgeflip.support import checksum, read_json, write_json
 
 StopReason: TypeAlias = Literal[
@@ -30,11 +31,11 @@ Status: TypeAlias = Literal[
     "found", "exhausted", "timeout", "out_of_calls", "cancelled", "interrupted", "not_applicable"
 ]
 
-FORMAT = 2
+FORMAT = 3
 """Version of the JSON form of an answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Counterfactual(OutputReading):
     """Edits that reach the goal, re-checked on the really edited input.
 
@@ -58,6 +59,13 @@ class Counterfactual(OutputReading):
     found_at: int
     ring: int | None = None
     robustness: float | None = None
+
+    def __repr__(self) -> str:
+        """The edits and what they give."""
+        output = ", ".join(f"{value:.3f}" for value in self.output)
+        text = str(self.edits)
+        edits = text if len(text) <= 80 else f"{self.size} edits"
+        return f"<Counterfactual {edits}: ({output}), score {self.score:.3f}>"
 
     @property
     def size(self) -> int:
@@ -210,7 +218,7 @@ class Provenance:
     selection: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CounterfactualSet(GoalReading):
     """Everything an explainer found for one input.
 
@@ -219,6 +227,9 @@ class CounterfactualSet(GoalReading):
         goal: When an output counts.
         output: What the oracle says of the input, such as probabilities.
         counterfactuals: Best first; empty when none was found.
+        smallest: The one with the fewest edits, among all that were found; of several the best. Where the
+            ranking weighs more than size, the best one may be larger.
+        first: The one that was found first.
         trace: How the search went.
         provenance: What made the answer.
         factual: The part that carries the prediction, when the method used one.
@@ -232,8 +243,18 @@ class CounterfactualSet(GoalReading):
     counterfactuals: tuple[Counterfactual, ...]
     trace: Trace
     provenance: Provenance
+    smallest: Counterfactual | None = None
+    first: Counterfactual | None = None
     factual: FactualSubgraph | None = None
     certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        """Where nobody says which is the smallest and which came first, look among those kept."""
+        kept = self.counterfactuals
+        least = min(kept, key=lambda entry: entry.cost, default=None)
+        first = min(kept, key=lambda entry: entry.found_at, default=None)
+        object.__setattr__(self, "smallest", (self.smallest or least) if kept else None)
+        object.__setattr__(self, "first", (self.first or first) if kept else None)
 
     @property
     def graph(self) -> Data:
@@ -255,11 +276,6 @@ class CounterfactualSet(GoalReading):
         """The counterfactual that ranks first."""
         return self.counterfactuals[0] if self.counterfactuals else None
 
-    @property
-    def first(self) -> Counterfactual | None:
-        """The counterfactual that was found first."""
-        return min(self.counterfactuals, key=lambda entry: entry.found_at, default=None)
-
     def __len__(self) -> int:
         """Number of counterfactuals."""
         return len(self.counterfactuals)
@@ -274,36 +290,62 @@ class CounterfactualSet(GoalReading):
             )
         return self.space.edited(chosen.edits)
 
+    def summary(self) -> str:
+        """The answer in plain words: the smallest edits, the best ones if others, and what is proven."""
+        return summary(self)
+
     def __str__(self) -> str:
-        """The best answer in a sentence."""
-        before, best = self.goal.describe(self.output), self.best
-        if best is None:
-            reason = self.trace.message or self.trace.status.replace("_", " ")
-            return f"{before}: no edits to {self.goal.wanted} found ({reason})"
-        after = self.goal.describe(best.output)
-        return (
-            f"{before} becomes {after} with {best.size} edit{'s'[: best.size != 1]}: {best.edits}"
-        )
+        """The answer in plain words."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """What was predicted, and what the smallest edits make of it."""
+        before = self.goal.describe(self.output)
+        if self.smallest is None:
+            return f"<CounterfactualSet: {before}, nothing found ({self.trace.status})>"
+        size = f"{self.smallest.size} edit{'s'[: self.smallest.size != 1]}"
+        after = self.goal.describe(self.smallest.output)
+        return f"<CounterfactualSet: {before} → {after} by {size}, {len(self)} kept>"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A table of changes only: one plain row per counterfactual, best first."""
-        return [
-            {
-                "rank": rank,
-                **entry.edits.to_dict(),
-                "size": entry.size,
-                "from": self.predicted,
-                "to": entry.predicted,
-                "fidelity": entry.fidelity,
-                "probability": entry.output[entry.predicted],
-                "score": entry.score,
-                "found_at": entry.found_at,
-                "ring": entry.ring,
-                "margin": entry.margin,
-                "robustness": entry.robustness,
-            }
-            for rank, entry in enumerate(self.counterfactuals, start=1)
+        """A table of changes only: one plain row per counterfactual, best first.
+
+        The smallest one is marked; where it is not among those kept, it follows them without a rank.
+        """
+        entries: list[tuple[int | None, Counterfactual]] = [
+            (rank, entry) for rank, entry in enumerate(self.counterfactuals, start=1)
         ]
+        if self.smallest is not None and self.smallest not in self.counterfactuals:
+            entries.append((None, self.smallest))
+        return [self._row(rank, entry) for rank, entry in entries]
+
+    def _row(self, rank: int | None, entry: Counterfactual) -> dict[str, Any]:
+        return {
+            "rank": rank,
+            **entry.edits.to_dict(),
+            "size": entry.size,
+            **self.goal.row(self.output, entry.output),
+            "fidelity": entry.fidelity,
+            "score": entry.score,
+            "smallest": entry == self.smallest,
+            "found_at": entry.found_at,
+            "ring": entry.ring,
+            "robustness": entry.robustness,
+        }
+
+    def to_frame(self) -> Any:
+        """The rows of `to_rows` as a pandas table.
+
+        Raises:
+            ConfigError: Where pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise ConfigError(
+                "expected pandas for a table, got none installed; run pip install pandas, or use to_rows."
+            ) from None
+        return DataFrame(self.to_rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The whole answer as plain values for JSON, with a checksum against tampering."""
@@ -312,9 +354,9 @@ class CounterfactualSet(GoalReading):
             "space": self.space.to_dict(),
             "goal": self.goal.to_dict(),
             "output": list(self.output),
-            "counterfactuals": [
-                {**_fields(entry), "edits": entry.edits.to_dict()} for entry in self.counterfactuals
-            ],
+            "counterfactuals": [_plain(entry) for entry in self.counterfactuals],
+            "smallest": _plain(self.smallest),
+            "first": _plain(self.first),
             "factual": asdict(self.factual) if self.factual else None,
             "trace": asdict(self.trace),
             "provenance": asdict(self.provenance),
@@ -351,8 +393,10 @@ class CounterfactualSet(GoalReading):
         return cls.from_dict(read_json(Path(path)))
 
 
-def _fields(entry: Counterfactual) -> dict[str, Any]:
-    return {**vars(entry), "output": list(entry.output)}
+def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
+    if entry is None:
+        return None
+    return {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
 
 
 def _check_payload(payload: Mapping[str, Any]) -> None:
@@ -374,14 +418,14 @@ def _check_payload(payload: Mapping[str, Any]) -> None:
         )
 
 
+def _entry(space: EditSpace, payload: Mapping[str, Any]) -> Counterfactual:
+    edits, output = space.read(payload["edits"]), tuple(payload["output"])
+    return Counterfactual(**{**payload, "edits": edits, "output": output})
+
+
 def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
     space = space_from_dict(payload["space"])
-    entries = [
-        Counterfactual(
-            **{**entry, "edits": space.read(entry["edits"]), "output": tuple(entry["output"])}
-        )
-        for entry in payload["counterfactuals"]
-    ]
+    smallest, first = payload["smallest"], payload["first"]
     trace = dict(payload["trace"])
     trace["stages"] = {name: Stage(**stage) for name, stage in trace["stages"].items()}
     trace["steps"] = tuple(Step(**step) for step in trace["steps"])
@@ -390,7 +434,9 @@ def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
         space=space,
         goal=goal_from_dict(payload["goal"]),
         output=tuple(payload["output"]),
-        counterfactuals=tuple(entries),
+        counterfactuals=tuple(_entry(space, entry) for entry in payload["counterfactuals"]),
+        smallest=None if smallest is None else _entry(space, smallest),
+        first=None if first is None else _entry(space, first),
         trace=Trace(**trace),
         provenance=Provenance(**payload["provenance"]),
         factual=None if factual is None else FactualSubgraph.from_dict(factual),

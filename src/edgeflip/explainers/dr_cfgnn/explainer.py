@@ -57,7 +57,7 @@ class DRCFGNN(LinkExplainer[DRCFGNNConfig]):
 
     def _search(self, search: PairSearch) -> Ended:
         """Algorithm 1."""
-        if "likelihood" in needs_of(self.ranking):
+        if "likelihood" in needs_of(search.ranking):
             self._tell_likelihoods(search)
         dropped = self._denoise(search)  # lines 2 to 4: G_DeN is G without these edges
         factual = self._deconstruct(search, dropped)  # line 5: G^F

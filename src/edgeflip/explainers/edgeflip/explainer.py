@@ -77,7 +77,7 @@ class _Rings:
         search = self._search
         if self._links is None:
             search.note(without="link predictor")
-        if "likelihood" in needs_of(self._explainer.ranking) and self._links is not None:
+        if "likelihood" in needs_of(search.ranking) and self._links is not None:
             self._explainer._tell_likelihoods(search)
         removable = self._deconstruct(ring=0)
         search.ring = 0

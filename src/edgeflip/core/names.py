@@ -1,0 +1,93 @@
+"""What the nodes of a graph are called, and edits in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.core.edits import EditSet
+from edgeflip.core.graphs import Edge
+
+_ELEMENTS = """
+H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr
+Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm
+Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No
+Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og
+"""
+
+SYMBOLS = tuple(_ELEMENTS.split())
+"""Symbols of the elements, by atomic number less one."""
+
+# Of more edits than this a sentence only says how many there are.
+_NAMED = 6
+
+
+def node_names(graph: Data) -> tuple[str, ...]:
+    """A name for every node: its own, its word, its atom, or its number.
+
+    Names come from `node_names`, words from `tokens`, atoms from atomic numbers `z`. An atom is named by
+    its symbol and its number, as chemists do; a name that stands for several nodes gets their numbers too.
+
+    Example:
+        >>> import torch
+        >>> node_names(Data(num_nodes=2, z=torch.tensor([6, 8])))
+        ('C0', 'O1')
+        >>> node_names(Data(num_nodes=3, tokens=["so", "so", "good"]))
+        ('so (0)', 'so (1)', 'good')
+    """
+    count = int(graph.num_nodes or 0)
+    store = graph.to_dict()
+    atoms = _symbols(store.get("z"), count)
+    if atoms is not None:
+        return tuple(f"{symbol}{node}" for node, symbol in enumerate(atoms))
+    for key in ("node_names", "tokens"):
+        names = store.get(key)
+        if isinstance(names, list | tuple) and len(names) == count and count:
+            return _distinct([str(name) for name in names])
+    return tuple(map(str, range(count)))
+
+
+def in_words(graph: Data, edits: EditSet) -> str:
+    """What edits do, as the subject of a sentence.
+
+    Example:
+        >>> import torch
+        >>> graph = Data(num_nodes=4, edge_index=torch.tensor([[0, 1], [1, 0]]))
+        >>> in_words(graph, EditSet(added={(1, 2), (2, 3)}, removed={(0, 1)}))
+        'adding the edges 1–2 and 2–3 and removing the edge 0–1'
+    """
+    count = int(graph.num_nodes or 0)
+    noun = "bond" if _symbols(graph.to_dict().get("z"), count) is not None else "edge"
+    parts = (("adding", sorted(edits.added)), ("removing", sorted(edits.removed)))
+    if len(edits) > _NAMED:
+        verbs = [f"{verb} {len(edges)}" for verb, edges in parts if edges]
+        return f"{' and '.join(verbs)} {noun}s"
+    names = node_names(graph)
+    told = [f"{verb} the {_listed(noun, edges, names)}" for verb, edges in parts if edges]
+    return " and ".join(told) or "no edit"
+
+
+def _listed(noun: str, edges: Sequence[Edge], names: Sequence[str]) -> str:
+    texts = [f"{names[u]}–{names[v]}" for u, v in edges]
+    if len(texts) == 1:
+        return f"{noun} {texts[0]}"
+    return f"{noun}s {', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    times = Counter(names)
+    return tuple(f"{name} ({node})" if times[name] > 1 else name for node, name in enumerate(names))
+
+
+def _symbols(numbers: object, count: int) -> list[str] | None:
+    """Symbols of atomic numbers, None if they are none."""
+    if not isinstance(numbers, Tensor) or numbers.shape != (count,) or not count:
+        return None
+    known: Iterable[int] = numbers.tolist()
+    listed = list(known)
+    if any(number != int(number) or not 1 <= number <= len(SYMBOLS) for number in listed):
+        return None
+    return [SYMBOLS[int(number) - 1] for number in listed]

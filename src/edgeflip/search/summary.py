@@ -1,0 +1,68 @@
+"""An answer in plain words, from facts only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edgeflip.search.result import Counterfactual, CounterfactualSet
+
+
+def summary(answer: CounterfactualSet) -> str:
+    """What was found, what is proven, and what it took, a sentence each."""
+    told = [_outcome(answer), _best(answer), _proof(answer), _effort(answer), *_warnings(answer)]
+    return " ".join(sentence for sentence in told if sentence)
+
+
+def _outcome(answer: CounterfactualSet) -> str:
+    before, smallest = answer.goal.describe(answer.output), answer.smallest
+    if smallest is None:
+        reason = answer.trace.message or answer.trace.status.replace("_", " ")
+        return f"Found no edits that turn {before} into {answer.goal.wanted}: {reason}."
+    return (
+        f"{_phrase(answer, smallest)} turns {before} into {answer.goal.describe(smallest.output)}."
+    )
+
+
+def _phrase(answer: CounterfactualSet, entry: Counterfactual) -> str:
+    text = answer.space.in_words(entry.edits)
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _best(answer: CounterfactualSet) -> str:
+    """The answer that ranks first, where it is another than the smallest."""
+    best, smallest = answer.best, answer.smallest
+    if best is None or smallest is None or best.edits == smallest.edits:
+        return ""
+    size = f"{best.size} edit{'s'[: best.size != 1]}"
+    phrase = answer.space.in_words(best.edits)
+    return f"The best-scored answer has {size}: {phrase} gives {answer.goal.describe(best.output)}."
+
+
+def _proof(answer: CounterfactualSet) -> str:
+    proof, smallest = answer.certificate, answer.smallest
+    if smallest is not None and smallest.cost == 1:
+        return "Nothing smaller exists."
+    if proof is None or proof.below <= 1:
+        return "" if smallest is None else "Smaller sets of edits were not all tried."
+    tried, largest = sum(proof.tried), proof.below - 1
+    if not tried:
+        return "Nothing smaller is allowed." if smallest is not None else "No edit is allowed."
+    sets = "it was" if tried == 1 else f"all {tried:,} were"
+    if largest >= answer.space.max_cost:
+        return f"Nothing that is allowed does: {sets} tried."
+    subject = "No single edit" if largest == 1 else f"No set of up to {largest} edits"
+    gap = smallest is not None and smallest.cost > proof.below
+    open_end = ", and of larger ones not all" if gap else ""
+    return f"{subject} does: {sets} tried{open_end}."
+
+
+def _effort(answer: CounterfactualSet) -> str:
+    asked = answer.trace.oracle_calls
+    return f"The model was asked about {asked:,} graph{'s'[: asked != 1]}."
+
+
+def _warnings(answer: CounterfactualSet) -> list[str]:
+    """What the answer should not be read without."""
+    warnings = answer.trace.notes.get("warnings", [])
+    return [str(warning) for warning in warnings]
