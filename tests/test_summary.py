@@ -86,12 +86,17 @@ def test_smallest_and_first_are_known_however_few_are_kept(options):
 
 
 def test_the_smallest_is_the_smallest_of_all_flips_by_brute_force():
-    for graph in example_graphs(6, seed=3):
+    found = 0
+    for graph in example_graphs(9, seed=3):
         answer = RandomSearch(EVERYTHING).fit([], example_oracle()).explain(graph, keep=1)
+        if not answer.found:
+            continue
+        found += 1
         every = RandomSearch(EVERYTHING).fit([], example_oracle()).explain(graph, keep=5000)
         assert every.trace.flips == len(every)
         assert answer.smallest.size == min(entry.size for entry in every.counterfactuals)
         assert answer.first.found_at == min(entry.found_at for entry in every.counterfactuals)
+    assert found >= 3
 
 
 @pytest.mark.parametrize("name", list_explainers())
@@ -151,7 +156,8 @@ def test_a_changed_smallest_answer_is_refused_by_the_verifier():
     oracle = example_oracle()
     answer = EdgeFlip().fit([], oracle).explain(graph)
     verify_certificate(answer, oracle)
-    larger = max(answer.counterfactuals, key=lambda entry: entry.size)
+    edges = tuple(zip(*graph.edge_index.tolist(), strict=True))
+    larger = dataclasses.replace(answer.smallest, edits=EditSet(removed=edges))
     assert larger.size > answer.smallest.size
     with pytest.raises(CertificateError, match="smallest"):
         verify_certificate(dataclasses.replace(answer, smallest=larger), oracle)
