@@ -46,12 +46,12 @@ def _proof(answer: CounterfactualSet) -> str:
     if proof is None or proof.below <= 1:
         return "" if smallest is None else "Smaller sets of edits were not all tried."
     tried, largest = sum(proof.tried), proof.below - 1
+    subject = "No single edit" if largest == 1 else f"No set of up to {largest} edits"
     if not tried:
-        return "Nothing smaller is allowed." if smallest is not None else "No edit is allowed."
+        return f"{subject} is allowed."
     sets = "it was" if tried == 1 else f"all {tried:,} were"
     if largest >= answer.space.max_cost:
         return f"Nothing that is allowed does: {sets} tried."
-    subject = "No single edit" if largest == 1 else f"No set of up to {largest} edits"
     gap = smallest is not None and smallest.cost > proof.below
     open_end = ", and of larger ones not all" if gap else ""
     return f"{subject} does: {sets} tried{open_end}."

@@ -90,9 +90,7 @@ class _Rings:
             end = self._enough(self._config.ring_tolerance)
             if end is not None:
                 return end
-        return Ended(
-            "exhausted", "no edit set within reach of the search changes the prediction as asked"
-        )
+        return Ended("exhausted", "everything within reach of the search was tried")
 
     # The rings, in the order they are tried.
 
