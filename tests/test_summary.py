@@ -168,7 +168,7 @@ def test_a_changed_smallest_answer_is_refused_by_the_verifier():
 
 def test_nodes_are_called_by_their_names_words_or_atoms():
     atoms = Data(num_nodes=3, z=torch.tensor([6, 8, 1]))
-    assert in_words(atoms, EditSet(removed={(0, 1)})) == "removing the bond C0–O1"
+    assert in_words(atoms, EditSet(removed={(0, 1)})) == "removing the bond C (0)–O (1)"
     words = Data(num_nodes=3, tokens=["not", "so", "good"])
     assert in_words(words, EditSet(added={(0, 2)})) == "adding the edge not–good"
     named = Data(num_nodes=3, node_names=["Ann", "Bob", "Ann"])

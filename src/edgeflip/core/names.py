@@ -29,12 +29,13 @@ def node_names(graph: Data) -> tuple[str, ...]:
     """A name for every node: its own, its word, its atom, or its number.
 
     Names come from `node_names`, words from `tokens`, atoms from atomic numbers `z`. An atom is named by
-    its symbol and its number, as chemists do; a name that stands for several nodes gets their numbers too.
+    its symbol and its number, so that nobody reads chlorine gas in `Cl2`; a name that stands for several nodes
+    gets their numbers too.
 
     Example:
         >>> import torch
         >>> node_names(Data(num_nodes=2, z=torch.tensor([6, 8])))
-        ('C0', 'O1')
+        ('C (0)', 'O (1)')
         >>> node_names(Data(num_nodes=3, tokens=["so", "so", "good"]))
         ('so (0)', 'so (1)', 'good')
     """
@@ -42,7 +43,7 @@ def node_names(graph: Data) -> tuple[str, ...]:
     store = graph.to_dict()
     atoms = _symbols(store.get("z"), count)
     if atoms is not None:
-        return tuple(f"{symbol}{node}" for node, symbol in enumerate(atoms))
+        return tuple(f"{symbol} ({node})" for node, symbol in enumerate(atoms))
     for key in ("node_names", "tokens"):
         names = store.get(key)
         if isinstance(names, list | tuple) and len(names) == count and count:
