@@ -18,7 +18,7 @@ from edgeflip.bench.spec import MethodSpec
 from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
 from edgeflip.core import FREE, Edge, EditSet, Noise, add_noise
 from edgeflip.errors import EdgeflipError
-from edgeflip.explainers import CounterfactualExplainer
+from edgeflip.explainers import CounterfactualExplainer, allowance
 from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Learning, Metric, metrics_of
 from edgeflip.oracle import one_line
 from edgeflip.search import CounterfactualSet
@@ -194,7 +194,7 @@ class Evaluation:
 
     def _explained(self, graphs: Sequence[Data], target: int | None) -> list[CounterfactualSet]:
         spec, explainer = self.ground.spec, self.explainer
-        budget = explainer.default_budget()
+        budget = allowance(explainer)
         if spec.seconds is not None:
             own = budget.seconds if budget.seconds is not None else spec.seconds
             budget = replace(budget, seconds=min(own, spec.seconds))

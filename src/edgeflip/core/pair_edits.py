@@ -102,6 +102,12 @@ class PairEdits:
         """Whether the constraints have rules in Python."""
         return bool(self.constraints.rules)
 
+    @property
+    def conditions(self) -> str:
+        """The constraints in words, with the names of lost rules; empty where there are none."""
+        lost = f"the rules {', '.join(self.lost_rules)}" if self.lost_rules else ""
+        return " and ".join(part for part in (self.constraints.describe(), lost) if part)
+
     def limited(self, *, max_removed: int, max_added: int) -> PairEdits:
         """The same with at most so many edges that go and come."""
         return replace(

@@ -5,6 +5,7 @@ from edgeflip.search.certificate import (
 )
 from edgeflip.search.finish import (
     Finish,
+    certificate_of,
     certify,
     reduce_flips,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "Step",
     "Trace",
     "Watch",
+    "certificate_of",
     "certify",
     "make_ranking",
     "needs_of",
