@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 _NAMED = 4
 
 
-def in_words(limits: Constraints) -> str:
-    """What constraints ask, joined by commas and a last "and"."""
-    parts = [*_numbers(limits), *_places(limits), *_tests(limits)]
+def in_words(limits: Constraints, lost_rules: Iterable[str] = ()) -> str:
+    """What constraints ask, joined by commas and a last "and"; rules that were lost go by their names."""
+    parts = [*_numbers(limits), *_places(limits), *_tests(limits, lost_rules)]
     return _listed(parts)
 
 
@@ -48,9 +48,10 @@ def _places(limits: Constraints) -> list[str]:
     return words
 
 
-def _tests(limits: Constraints) -> list[str]:
+def _tests(limits: Constraints, lost_rules: Iterable[str]) -> list[str]:
     """What is asked of a whole edit set."""
     names = [getattr(rule, "__name__", type(rule).__name__) for rule in limits.rules]
+    names += lost_rules
     words = ["no further parts"] if "stays_connected" in names else []
     others = [name for name in names if name != "stays_connected"]
     if others:

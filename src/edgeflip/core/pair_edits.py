@@ -15,6 +15,7 @@ from edgeflip.core.batching import assemble, edited_cells
 from edgeflip.core.brute_force import edit_sets_plainly, keeps_limits_plainly
 from edgeflip.core.candidates import PAD, cancelled
 from edgeflip.core.combinatorics import PairLevel
+from edgeflip.core.constraint_words import in_words
 from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_connected
 from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
@@ -105,8 +106,7 @@ class PairEdits:
     @property
     def conditions(self) -> str:
         """The constraints in words, with the names of lost rules; empty where there are none."""
-        lost = f"the rules {', '.join(self.lost_rules)}" if self.lost_rules else ""
-        return " and ".join(part for part in (self.constraints.describe(), lost) if part)
+        return in_words(self.constraints, self.lost_rules)
 
     def limited(self, *, max_removed: int, max_added: int) -> PairEdits:
         """The same with at most so many edges that go and come."""
