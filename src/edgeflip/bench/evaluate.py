@@ -87,7 +87,7 @@ class Evaluation:
                 self.ground.referee  # noqa: B018 - trains it before graphs are timed
             fit = self._fit
         except Exception as error:
-            return {**row, "seconds": 0.0, "cpu_seconds": 0.0, "error": _reason(error)}
+            return self.failed_fit_row(_reason(error))
         report = getattr(fit.explainer, "report_", None)
         notes = {} if report is None else {"auc": getattr(report, "auc", None)}
         learns = fit.explainer.learns
@@ -100,6 +100,18 @@ class Evaluation:
         )
         differs = list(dict.fromkeys([*differs, *limited]))
         return {**row, "notes": notes, "differs": differs, **values}
+
+    def failed_fit_row(self, reason: str) -> Row:
+        """The row of a fit that came to nothing."""
+        times = {"seconds": 0.0, "cpu_seconds": 0.0}
+        return {
+            "kind": "fit",
+            **self._about(),
+            "learns": True,
+            "notes": {},
+            **times,
+            "error": reason,
+        }
 
     def graph_rows(self, places: Sequence[int]) -> list[Row]:
         """Explain test graphs and rate the answers; whatever goes wrong becomes part of the rows."""
