@@ -196,7 +196,9 @@ def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         main(["verify", str(path), "--oracle", str(folder)])
     assert end.value.code == 0, capsys.readouterr().err
-    assert capsys.readouterr().out.startswith("Verified with ")
+    said = capsys.readouterr().out
+    assert said.startswith("Verified with ")
+    assert "(with at most 4 edits)" in said
 
 
 def single_removal(graph):

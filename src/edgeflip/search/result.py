@@ -86,8 +86,8 @@ class Certificate:
     Example:
         >>> print(Certificate(below=2, tried=(300,)))
         no counterfactual with fewer than 2 edits exists: all 300 smaller allowed edit sets were tried
-        >>> print(Certificate(below=1, within="nodes 0–24 frozen"))
-        there is a counterfactual of one edit, and nothing is smaller (with nodes 0–24 frozen)
+        >>> print(Certificate(below=1, within="at most 3 edits"))
+        there is a counterfactual of one edit, and nothing is smaller (with at most 3 edits)
     """
 
     below: int
