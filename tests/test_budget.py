@@ -11,6 +11,7 @@ from edgeflip.explainers.random_search import RandomConfig, RandomSearch
 from edgeflip.oracle import Allowance
 from edgeflip.oracle import budget as budget_module
 from edgeflip.presets import load_preset
+from edgeflip.search import Ended
 from edgeflip.testing import example_graphs, example_oracle
 from scripted import GRAPH, Scripted, fitted, scripted
 
@@ -91,6 +92,12 @@ def test_an_end_that_depends_on_the_clock_says_so():
     assert "another run" in late.trace.notes["clock"]
     for budget in (Budget(oracle_calls=3), None):
         assert "clock" not in fitted(RandomSearch()).explain(GRAPH, budget=budget).trace.notes
+
+
+def test_a_method_with_a_clock_of_its_own_says_so_too():
+    explainer = scripted(lambda search: Ended("timeout"))
+    trace = explainer.explain(GRAPH, budget=Budget(seconds=None)).trace
+    assert trace.notes["clock"].startswith("the method's own clock ended the search")
 
 
 def test_a_proof_that_the_clock_cut_short_says_so(monkeypatch):

@@ -327,7 +327,8 @@ def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Tra
 
 def _clock_note(search: Search[Any, Any], end: Ended) -> str:
     """Which limit cut a search short that another run need not meet."""
-    limit = f"Budget(seconds={search.oracle.budget.seconds:g})"
+    seconds = search.oracle.budget.seconds
+    limit = "the method's own clock" if seconds is None else f"Budget(seconds={seconds:g})"
     what = "the search" if end.reason == "timeout" else "the search for smaller edit sets"
     return f"{limit} ended {what}, and another run may get further or less far"
 
