@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from edgeflip.support import write_json
+from edgeflip.support.journal import signed
+
 VARIANT = "dr-cfgnn -DeN +OH"
 DENOISED = "dr-cfgnn +DeN +OH"
 ODD = "a_b & <c>"
@@ -170,6 +173,7 @@ META = {
     "command": "edgeflip bench run made-up --out /somewhere/else/runs",
     "started": "2026-11-16T00:10:00Z",
     "machine": "Linux x86_64, 2 cores",
+    "row_checksums": True,
     "sessions": [
         {"seconds": 60.0, "training": 30.0, "explaining": 20.0, "oracle": 4.0, "other": 6.0},
         {"seconds": 40.0, "training": 10.0, "explaining": 20.0, "oracle": 6.0, "other": 4.0},
@@ -179,8 +183,8 @@ META = {
 
 def write_run(folder: Path, rows: Sequence[Row], tail: str = "", meta: Any = META) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
-    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    write_json(folder / "meta.json", meta)
+    lines = "".join(f"{json.dumps(signed(row))}\n" for row in rows)
     (folder / "results.jsonl").write_text(lines + tail, encoding="utf-8")
     return folder
 

@@ -14,14 +14,14 @@ from conftest import assert_sentence
 from edgeflip.bench import evaluate as evaluate_module
 from edgeflip.bench import folder as folder_module
 from edgeflip.bench.context import Ground
-from edgeflip.bench.report import write_report
+from edgeflip.bench.report import read_results, write_report
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.cli import main
 from edgeflip.core.constraints import Constraints
 from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ArtifactError, ConfigError, UnknownNameError
-from edgeflip.support import versions
+from edgeflip.support import read_json, versions, write_json
 
 
 def test_chemistry_reaches_the_methods_that_ask_for_it(tmp_path, models, monkeypatch):
@@ -132,10 +132,91 @@ def test_a_folder_of_another_spec_or_version_is_refused(tmp_path, models, monkey
 
 
 def test_results_without_their_description_are_refused(tmp_path):
-    (tmp_path / "results.jsonl").write_text("")
+    (tmp_path / "results.jsonl").write_text("{}\n")
     with pytest.raises(ArtifactError) as error:
         run_bench(TINY, tmp_path)
     assert_sentence(error, "meta.json")
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+def test_deleted_rows_are_an_error_and_no_new_beginning(tmp_path, models, how):
+    run_bench(TINY, tmp_path, models=models)
+    path = tmp_path / "results.jsonl"
+    path.unlink() if how == "deleted" else path.write_bytes(b"")
+    for again in (lambda: run_bench(TINY, tmp_path, models=models), lambda: read_results(tmp_path)):
+        with pytest.raises(ArtifactError) as error:
+            again()
+        assert_sentence(error, "results.jsonl", "deleted", "another folder")
+
+
+def test_a_run_that_was_killed_before_its_first_row_begins_again(tmp_path, models, monkeypatch):
+    def killed(*arguments, **options):
+        raise SystemExit
+
+    monkeypatch.setattr(folder_module, "write_json", killed)
+    with pytest.raises(SystemExit):
+        run_bench(TINY, tmp_path, models=models)
+    monkeypatch.undo()
+    assert run_bench(TINY, tmp_path, models=models).measured == 3
+
+
+def test_an_edited_description_is_refused_by_the_run_and_by_the_report(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    path = tmp_path / "meta.json"
+    text = path.read_text()
+    path.write_text(text.replace('"tiny"', '"mine"', 1))
+    assert path.read_text() != text
+    for again in (
+        lambda: run_bench(TINY, tmp_path, models=models),
+        lambda: write_report(tmp_path),
+    ):
+        with pytest.raises(ArtifactError) as error:
+            again()
+        assert_sentence(error, "meta.json", "changed")
+    assert not (tmp_path / "report").exists()
+
+
+def test_an_edited_row_is_refused_by_the_run_and_by_the_report(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    path = tmp_path / "results.jsonl"
+    text = path.read_text("utf-8")
+    path.write_text(text.replace('"found": true', '"found": false', 1), "utf-8")
+    assert path.read_text("utf-8") != text
+    for again in (
+        lambda: run_bench(TINY, tmp_path, models=models),
+        lambda: write_report(tmp_path),
+    ):
+        with pytest.raises(ArtifactError) as error:
+            again()
+        assert_sentence(error, "results.jsonl", "ba_2motifs, random, seed 0", "remove it")
+
+
+def test_a_row_that_lost_its_checksum_counts_as_edited_unless_the_run_is_older(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    path, meta_path = tmp_path / "results.jsonl", tmp_path / "meta.json"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    bare = [{key: row[key] for key in row if key != "checksum"} for row in rows]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in bare), "utf-8")
+    with pytest.raises(ArtifactError, match="line 1"):
+        read_results(tmp_path)
+    older = ("checksum", "row_checksums", "rows")
+    meta = {key: value for key, value in read_json(meta_path).items() if key not in older}
+    write_json(meta_path, meta)
+    results = read_results(tmp_path)
+    assert len(results.graphs) == 3
+    assert (
+        f"{len(rows)} rows of results.jsonl are from before rows had checksums" in results.notes[0]
+    )
+    assert "checksums" in (write_report(tmp_path) / "report.md").read_text()
+
+
+def test_a_report_says_how_many_rows_were_taken_out(tmp_path, models):
+    run_bench(TINY, tmp_path, models=models)
+    assert read_results(tmp_path).notes == ()
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    (note,) = read_results(tmp_path).notes
+    assert note.startswith("1 row that the run wrote is no longer")
 
 
 def test_a_folder_in_use_is_refused(tmp_path, models):

@@ -1,5 +1,6 @@
 """Benchmarks that are killed: no row is lost, none is measured twice, and nobody is left working."""
 
+import functools
 import multiprocessing
 import os
 import random
@@ -11,11 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from bench_rows import rows_of, timeless
+from bench_rows import TINY, rows_of, timeless
+from conftest import assert_sentence
+from edgeflip import fingerprint, load_dataset
+from edgeflip.bench import context as context_module
+from edgeflip.bench import run as run_module
+from edgeflip.bench import workers as workers_module
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import run_bench
-from edgeflip.bench.spec import load_spec
+from edgeflip.bench.spec import BenchSpec, MethodSpec, load_spec
 from edgeflip.cli import main
+from edgeflip.errors import EdgeflipError
+from edgeflip.explainers import registry
+from edgeflip.explainers.random_search import RandomSearch
 
 pytestmark = pytest.mark.serial
 
@@ -100,6 +109,133 @@ def test_killed_again_and_again_a_run_ends_with_the_table_of_an_undisturbed_one(
     assert tables[0] == tables[1]
     assert len(tables[0]) > 20
 
+
+# Workers that are killed.
+
+
+class Deadly(RandomSearch):
+    """Random, but some graphs kill whoever explains them, and fitting may too."""
+
+    name = "deadly"
+    victims = ()
+    mercy = None  # A file that the first victim leaves behind, and that spares all later ones.
+    fits = True
+
+    @classmethod
+    def strike(cls):
+        assert multiprocessing.parent_process() is not None, "only workers may be killed"
+        if cls.mercy is not None:
+            try:
+                cls.mercy.touch(exist_ok=False)
+            except FileExistsError:
+                return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _fit(self, graphs, oracle):
+        if not self.fits:
+            self.strike()
+
+    def _search(self, search):
+        if fingerprint(search.space.input) in self.victims:
+            self.strike()
+        return super()._search(search)
+
+
+@pytest.fixture
+def deadly(monkeypatch):
+    """Workers that know the method, with what makes it kill left to the test."""
+    monkeypatch.setitem(registry.EXPLAINERS, "deadly", f"{__name__}:Deadly")
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    monkeypatch.setattr(workers_module.multiprocessing, "get_context", lambda method: FORKS)
+    # Two at once and one alone, in two workers: an innocent beside the culprit, and one after it.
+    monkeypatch.setattr(run_module, "_CHUNK", 2)
+    # Read once: forks have what their parent has.
+    known = functools.lru_cache(load_dataset)
+    monkeypatch.setattr(context_module, "load_dataset", known)
+    graphs = known("ba_2motifs", None).test
+    monkeypatch.setattr(Deadly, "graphs", graphs, raising=False)
+    return lambda **how: [monkeypatch.setattr(Deadly, key, value) for key, value in how.items()]
+
+
+def three_graphs():
+    return BenchSpec(**{**vars(TINY), "methods": (MethodSpec("deadly"),)})
+
+
+def answers_of(folder):
+    return [(row["graph"], row["found"], row["added"], row["removed"]) for row in rows_of(folder)]
+
+
+def test_a_worker_that_is_killed_once_costs_a_retry(tmp_path, models, deadly):
+    calm, hit = tmp_path / "calm", tmp_path / "hit"
+    run_bench(three_graphs(), calm, models=models)
+    places = [row["graph"] for row in rows_of(calm)]
+    deadly(victims=(fingerprint(Deadly.graphs[places[0]]),), mercy=tmp_path / "once")
+    told = []
+    report = run_bench(three_graphs(), hit, models=models, workers=2, tell=told.append)
+    assert (report.rows, report.failures) == (3, 0)
+    assert answers_of(hit) == answers_of(calm)
+    assert ["tried again" in text for text in told] == [True]
+
+
+def test_a_graph_that_kills_its_worker_every_time_is_a_recorded_failure(tmp_path, models, deadly):
+    calm, hit = tmp_path / "calm", tmp_path / "hit"
+    run_bench(three_graphs(), calm, models=models)
+    place = rows_of(calm)[0]["graph"]
+    deadly(victims=(fingerprint(Deadly.graphs[place]),))
+    told = []
+    report = run_bench(three_graphs(), hit, models=models, workers=2, tell=told.append)
+    assert (report.rows, report.failures) == (3, 1)
+    (lost,) = [row for row in rows_of(hit) if row["error"]]
+    assert (lost["graph"], lost["status"]) == (place, "error")
+    assert "worker was killed" in lost["error"]
+    assert f"deadly, graph {place} of ba_2motifs" in told[-1]
+    others = [answer for answer in answers_of(calm) if answer[0] != place]
+    assert [answer for answer in answers_of(hit) if answer[0] != place] == others
+    assert run_bench(three_graphs(), hit, models=models, workers=2).measured == 0
+
+
+def test_a_fit_that_kills_its_worker_fails_on_every_graph_and_the_rest_runs(
+    tmp_path, models, deadly
+):
+    deadly(fits=False)
+    methods = (MethodSpec("deadly"), MethodSpec("random"))
+    spec = BenchSpec(**{**vars(TINY), "methods": methods})
+    report = run_bench(spec, tmp_path, models=models, workers=2)
+    assert (report.rows, report.failures) == (6, 3)
+    killed = [row["method"] for row in rows_of(tmp_path) if "killed" in (row["error"] or "")]
+    assert killed == ["deadly"] * 3
+
+
+def test_an_oracle_that_kills_its_worker_costs_its_dataset(tmp_path, models, deadly, monkeypatch):
+    real = context_module.oracle_for
+
+    def struck(bundle, *arguments, **settings):
+        if bundle.name == "ba_3motifs":
+            Deadly.strike()
+        return real(bundle, *arguments, **settings)
+
+    monkeypatch.setattr(context_module, "oracle_for", struck)
+    spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_3motifs", "ba_2motifs")})
+    report = run_bench(spec, tmp_path, models=models, workers=2)
+    assert report.rows == 3
+    assert "worker was killed" in report.skipped["ba_3motifs"]
+
+
+def test_workers_that_cannot_even_begin_end_the_run_in_a_sentence(tmp_path, models, deadly):
+    deadly(victims=(fingerprint(Deadly.graphs[0]),))
+
+    def killed(*arguments):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    spec = BenchSpec(**{**vars(TINY), "methods": (MethodSpec("deadly"),)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers_module, "_begin_worker", killed)
+        with pytest.raises(EdgeflipError) as error:
+            run_bench(spec, tmp_path, models=models, workers=2)
+    assert_sentence(error, "free memory", "one worker")
+
+
+# Runs that are killed leave nobody behind.
 
 LEAVE_WORKERS = """
 import os, sys, time

@@ -1,5 +1,6 @@
 """What may change: every limit, one at a time and all together."""
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -252,3 +253,35 @@ def test_the_orientation_of_constrained_pairs_does_not_matter():
     assert hash(Constraints(forbidden_pairs=[(1, 0)])) == hash(
         Constraints(forbidden_pairs={(0, 1)})
     )
+
+
+# In words.
+
+IN_WORDS = {
+    "allow_additions": (False, "no additions"),
+    "allow_removals": (False, "no removals"),
+    "max_added": (2, "at most 2 additions"),
+    "max_removed": (0, "no removals"),
+    "max_edits": (1, "at most 1 edit"),
+    "frozen_nodes": (range(25), "nodes 0–24 frozen"),
+    "frozen_edges": ({(1, 0)}, "edge (0, 1) kept"),
+    "forbidden_pairs": ({(2, 3), (4, 5)}, "pairs (2, 3) and (4, 5) kept apart"),
+    "room": ({3: 1, 7: 0}, "so much room for new edges at nodes 3 and 7"),
+    "keep_connected": (True, "no further parts"),
+    "rules": ((max,), "the rule max"),
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Constraints)])
+def test_every_kind_of_constraint_has_words(name):
+    value, words = IN_WORDS[name]
+    assert Constraints(**{name: value}).describe() == words
+
+
+def test_words_of_many_constraints_stay_short():
+    both = Constraints(
+        max_edits=3, frozen_nodes=[0, 1, 2, 7, 9], frozen_edges={(n, n + 1) for n in range(40)}
+    )
+    assert both.describe() == "at most 3 edits, nodes 0–2, 7 and 9 frozen and 40 edges kept"
+    assert Constraints(frozen_nodes=range(0, 40, 2)).describe() == "20 nodes frozen"
+    assert Constraints().describe() == ""

@@ -9,7 +9,9 @@ import math
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
+from conftest import assert_sentence
 from edgeflip import (
     Certificate,
     Constraints,
@@ -201,7 +203,9 @@ def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         main(["verify", str(path), "--oracle", str(folder)])
     assert end.value.code == 0, capsys.readouterr().err
-    assert capsys.readouterr().out.startswith("Verified with ")
+    said = capsys.readouterr().out
+    assert said.startswith("Verified with ")
+    assert "(with at most 4 edits)" in said
 
 
 def single_removal(graph):
@@ -218,11 +222,55 @@ def single_removal(graph):
 def test_answers_outside_the_constraints_are_refused():
     answer, oracle = single_removal(None)
     frozen = Constraints(max_edits=1, frozen_edges=answer.best.edits.removed)
-    forged = dataclasses.replace(
-        answer, space=dataclasses.replace(answer.space, constraints=frozen)
-    )
+    space = dataclasses.replace(answer.space, constraints=frozen)
+    with pytest.raises(CertificateError, match="names others"):
+        verify_certificate(dataclasses.replace(answer, space=space), oracle)
+    proof = dataclasses.replace(answer.certificate, within=frozen.describe())
+    forged = dataclasses.replace(answer, space=space, certificate=proof)
     with pytest.raises(CertificateError, match="within the constraints"):
         verify_certificate(forged, oracle)
+
+
+def path_of_four():
+    return Data(x=torch.eye(4), edge_index=torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]]))
+
+
+def test_where_nothing_could_be_tried_nothing_is_certified_or_verified():
+    graph, oracle = path_of_four(), Edges(path_of_four(), 1)
+    # Every edge is a bridge, and nothing may be added in its place.
+    tree = Constraints(keep_connected=True, allow_additions=False)
+    answer = narrow(oracle, certify=500).explain(graph, constraints=tree)
+    assert not answer.found
+    assert answer.certificate is None
+    empty = Certificate(2, (0,), tree.describe())
+    with pytest.raises(CertificateError) as error:
+        verify_certificate(dataclasses.replace(answer, certificate=empty), oracle)
+    assert_sentence(error, "nothing to try", "no further parts", "wider constraints")
+
+
+def test_a_certificate_names_the_constraints_it_holds_under(tmp_path):
+    graph, oracle = nine_nodes()[0], Edges(nine_nodes()[0], 3)
+    limits = Constraints(frozen_nodes={0, 1, 2}, max_edits=4)
+    answer = narrow(oracle, certify=10**6).explain(graph, constraints=limits)
+    assert str(answer.certificate).endswith("(with at most 4 edits and nodes 0–2 frozen)")
+    again = CounterfactualSet.load_json(answer.save_json(tmp_path / "answer.json"))
+    assert again.certificate == answer.certificate
+    free = narrow(oracle, certify=10**6).explain(graph)
+    assert "with fewer" in str(free.certificate)
+    assert "(with" not in str(free.certificate)
+
+
+def test_a_rule_that_was_lost_on_the_way_is_still_named(tmp_path):
+    def even(graph, edits):
+        return len(edits) % 2 == 0
+
+    graph, oracle = nine_nodes()[0], Edges(nine_nodes()[0], 2)
+    limits = Constraints(rules=(even,))
+    answer = narrow(oracle, certify=10**6).explain(graph, constraints=limits)
+    again = CounterfactualSet.load_json(answer.save_json(tmp_path / "answer.json"))
+    assert again.certificate == answer.certificate
+    assert "(with the rule even)" in str(again.certificate)
+    assert verify_certificate(again, oracle, constraints=limits) > 0
 
 
 @pytest.mark.parametrize("field", ["output", "fidelity"])

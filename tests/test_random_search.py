@@ -1,6 +1,7 @@
 """Random: exhaustive by size."""
 
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -8,11 +9,12 @@ import sys
 import pytest
 import torch
 
-from edgeflip import Budget, Constraints, EditSet, ModelOracle
+from edgeflip import Budget, Constraints, EditSet, ModelOracle, verify_certificate
 from edgeflip.core.graphs import edge_pairs, non_edges
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
 from edgeflip.testing import example_graphs, example_oracle
+from link_methods import Edges
 
 GRAPHS = example_graphs(6, seed=21)
 
@@ -147,6 +149,62 @@ def test_constraints_tighten_the_limits():
     answer = explainer.explain(GRAPHS[0], constraints=Constraints(max_edits=1))
     assert answer.trace.proposals == 36
     assert answer.trace.rejected == 0
+
+
+# Certificates: the sizes that were completed, no more.
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_what_random_certifies_agrees_with_brute_force(number):
+    graph, oracle = GRAPHS[number], example_oracle()
+    answer = RandomSearch().fit([], oracle).explain(graph)
+    proof = answer.certificate
+    assert proof.below == answer.best.size
+    assert proof.tried == tuple(math.comb(36, size) for size in range(1, proof.below))
+    assert verify_certificate(answer, oracle) >= sum(proof.tried) + 1
+    assert brute_force_minimum(oracle, graph) == proof.below
+
+
+@pytest.mark.parametrize(
+    ("calls", "limits", "below"),
+    [
+        (35, {}, None),
+        (100, {}, 2),
+        (700, {}, 3),
+        # All single edits, but of the pairs only those of a removal and an addition.
+        (None, {"max_removed": 1, "max_added": 1}, 2),
+        (None, {"max_removed": 2, "max_added": 0}, None),
+    ],
+)
+def test_random_certifies_no_size_that_it_did_not_complete(calls, limits, below):
+    graph = GRAPHS[0]
+    explainer = RandomSearch(RandomConfig(**limits)).fit([], Edges(graph, 9))
+    answer = explainer.explain(graph, budget=Budget(oracle_calls=calls))
+    assert not answer.found
+    assert (answer.certificate and answer.certificate.below) == below
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        Constraints(max_added=0),
+        Constraints(frozen_nodes={0, 1}, forbidden_pairs={(2, 3)}),
+        Constraints(keep_connected=True),
+        Constraints(room={0: 0, 1: 0, 2: 1}),
+        Constraints(rules=(lambda graph, edits: len(edits.removed) != 1,)),
+    ],
+)
+def test_random_counts_what_the_constraints_allow(constraints):
+    graph = GRAPHS[0]
+    oracle = Edges(graph, 3)
+    answer = RandomSearch().fit([], oracle).explain(graph, constraints=constraints)
+    assert answer.certificate.below == 3
+    assert verify_certificate(answer, oracle, constraints=constraints) > 0
+
+
+def test_a_size_that_time_cut_off_is_not_certified():
+    answer = RandomSearch().fit([], example_oracle()).explain(GRAPHS[0], budget=Budget(seconds=0))
+    assert answer.certificate is None
 
 
 def test_three_classes_with_a_target():

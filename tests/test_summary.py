@@ -23,7 +23,7 @@ from edgeflip import (
     make_explainer,
     verify_certificate,
 )
-from edgeflip.core.names import in_words, node_names
+from edgeflip.core.names import edits_in_words, node_names
 from edgeflip.errors import CertificateError, ConfigError
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
 from edgeflip.search.minimal import contain_others
@@ -135,7 +135,7 @@ def test_a_proof_is_told_in_words():
         nothing = explainer.explain(graph, constraints=Constraints(max_edits=size - 1))
         assert not nothing.found
         assert nothing.summary().startswith("Found no edits that turn ")
-        assert "Nothing that is allowed does: all" in nothing.summary()
+        assert "Nothing that is allowed (at most 1 edit) does: all" in nothing.summary()
 
 
 def test_words_for_a_gap_between_proof_and_answer():
@@ -168,9 +168,9 @@ def test_a_changed_smallest_answer_is_refused_by_the_verifier():
 
 def test_nodes_are_called_by_their_names_words_or_atoms():
     atoms = Data(num_nodes=3, z=torch.tensor([6, 8, 1]))
-    assert in_words(atoms, EditSet(removed={(0, 1)})) == "removing the bond C (0)–O (1)"
+    assert edits_in_words(atoms, EditSet(removed={(0, 1)})) == "removing the bond C (0)–O (1)"
     words = Data(num_nodes=3, tokens=["not", "so", "good"])
-    assert in_words(words, EditSet(added={(0, 2)})) == "adding the edge not–good"
+    assert edits_in_words(words, EditSet(added={(0, 2)})) == "adding the edge not–good"
     named = Data(num_nodes=3, node_names=["Ann", "Bob", "Ann"])
     assert node_names(named) == ("Ann (0)", "Bob", "Ann (2)")
     # Names that do not fit are no names.
@@ -180,7 +180,7 @@ def test_nodes_are_called_by_their_names_words_or_atoms():
 
 def test_many_edits_are_counted_and_not_listed():
     edits = EditSet(added={(0, node) for node in range(1, 6)}, removed={(1, 2), (1, 3)})
-    assert in_words(Data(num_nodes=9), edits) == "adding 5 and removing 2 edges"
+    assert edits_in_words(Data(num_nodes=9), edits) == "adding 5 and removing 2 edges"
 
 
 def test_rows_have_the_names_of_classes_and_make_a_table(monkeypatch):

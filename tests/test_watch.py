@@ -9,6 +9,7 @@ from edgeflip import (
     Budget,
     CounterfactualSet,
     EdgeFlip,
+    EdgeFlipConfig,
     list_explainers,
     make_explainer,
 )
@@ -105,7 +106,40 @@ def test_the_rings_of_a_search_that_widens_are_told():
     assert {step.ring for step in seen} >= {0, 2}
 
 
+@pytest.mark.parametrize("factual", ["occlusion", "subgraphx"])
+def test_a_watcher_hears_of_questions_before_the_first_candidate(factual):
+    explainer = EdgeFlip(EdgeFlipConfig(factual=factual)).fit([], example_oracle())
+    seen = []
+    answer = explainer.explain(GRAPH, watch=seen.append)
+    # Rings begin with the first candidate.
+    early = [step for step in seen if step.ring is None]
+    assert early == seen[: len(early)]
+    assert early[-1].calls == answer.trace.stages["deconstruct"].oracle_calls > 0
+    assert all(step.margin == early[0].margin < 0 for step in early)
+    assert all(step.smallest is None for step in early)
+
+
+def test_looking_ahead_is_heard_of_and_brings_nothing_nearer():
+    seen = []
+
+    def script(search):
+        search.probe(search.space.allowed[:, None])
+        assert [step.calls for step in seen] == [36]
+
+    answer = scripted(script).explain(GRAPH, watch=seen.append)
+    assert not answer.found
+    assert seen[0].margin < 0
+
+
 # Cancelling.
+
+
+@pytest.mark.parametrize("factual", ["occlusion", "subgraphx"])
+def test_a_search_can_be_cancelled_before_its_first_candidate(factual):
+    explainer = EdgeFlip(EdgeFlipConfig(factual=factual)).fit([], example_oracle())
+    answer = explainer.explain(GRAPH, watch=lambda step: False)
+    assert answer.trace.stopped_by == "cancelled"
+    assert answer.trace.proposals == 0
 
 
 @pytest.mark.parametrize("after", [1, 2, 5])

@@ -18,7 +18,7 @@ from edgeflip.bench.spec import MethodSpec
 from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
 from edgeflip.core import FREE, Edge, EditSet, Noise, add_noise
 from edgeflip.errors import EdgeflipError
-from edgeflip.explainers import CounterfactualExplainer
+from edgeflip.explainers import CounterfactualExplainer, allowance
 from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Learning, Metric, metrics_of
 from edgeflip.oracle import one_line
 from edgeflip.search import CounterfactualSet
@@ -87,7 +87,7 @@ class Evaluation:
                 self.ground.referee  # noqa: B018 - trains it before graphs are timed
             fit = self._fit
         except Exception as error:
-            return {**row, "seconds": 0.0, "cpu_seconds": 0.0, "error": _reason(error)}
+            return self.failed_fit_row(_reason(error))
         report = getattr(fit.explainer, "report_", None)
         notes = {} if report is None else {"auc": getattr(report, "auc", None)}
         learns = fit.explainer.learns
@@ -100,6 +100,18 @@ class Evaluation:
         )
         differs = list(dict.fromkeys([*differs, *limited]))
         return {**row, "notes": notes, "differs": differs, **values}
+
+    def failed_fit_row(self, reason: str) -> Row:
+        """The row of a fit that came to nothing."""
+        times = {"seconds": 0.0, "cpu_seconds": 0.0}
+        return {
+            "kind": "fit",
+            **self._about(),
+            "learns": True,
+            "notes": {},
+            **times,
+            "error": reason,
+        }
 
     def graph_rows(self, places: Sequence[int]) -> list[Row]:
         """Explain test graphs and rate the answers; whatever goes wrong becomes part of the rows."""
@@ -194,7 +206,7 @@ class Evaluation:
 
     def _explained(self, graphs: Sequence[Data], target: int | None) -> list[CounterfactualSet]:
         spec, explainer = self.ground.spec, self.explainer
-        budget = explainer.default_budget()
+        budget = allowance(explainer)
         if spec.seconds is not None:
             own = budget.seconds if budget.seconds is not None else spec.seconds
             budget = replace(budget, seconds=min(own, spec.seconds))

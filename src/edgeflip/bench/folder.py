@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,12 +50,14 @@ def open_meta(
     Raises:
         ConfigError: If it belongs to another spec or version, or may not be gone on with.
     """
-    path = folder / META
+    path, rows = folder / META, folder / RESULTS
     if not path.exists():
-        if (folder / RESULTS).exists():
+        if rows.exists() and rows.stat().st_size:
             raise ArtifactError(
                 f"expected {META} beside {RESULTS} in {folder}, got none; give another folder."
             )
+        # First, so that a description without rows always means that they were deleted.
+        rows.touch()
         meta = {
             "spec": spec.to_dict(),
             "spec_name": name,
@@ -69,11 +71,13 @@ def open_meta(
             "command": command,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "row_checksums": True,
+            "rows": 0,
             "sessions": [],
         }
         write_json(path, meta)
         return read_json(path)
-    meta = read_json(path)
+    meta = read_meta(folder)
     if not resume:
         raise ConfigError(
             f"expected an empty folder, got results in {folder}; leave out --no-resume to go on with "
@@ -89,7 +93,43 @@ def open_meta(
             f"expected a folder of edgeflip {code_version()}, got one of {meta.get('code')} in "
             f"{folder}; results of two versions cannot be mixed: give another folder."
         )
+    check_rows_are_there(meta, folder)
     return meta
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """What is known of the run in a folder.
+
+    Raises:
+        ArtifactError: If nothing is, or it is not as the run wrote it.
+    """
+    path = folder / META
+    if not path.exists():
+        raise ArtifactError(
+            f"expected the folder of a benchmark run with {META} and {RESULTS}, found no {META} in "
+            f"{folder}; give the folder that 'edgeflip bench run' wrote."
+        )
+    try:
+        return read_json(path)
+    except ArtifactError:
+        raise ArtifactError(
+            f"expected {path} as 'edgeflip bench run' wrote it, got one that was changed or cut off; "
+            "restore it, or run the benchmark again in another folder."
+        ) from None
+
+
+def check_rows_are_there(meta: Mapping[str, Any], folder: Path) -> None:
+    """Refuse a folder whose rows were deleted, as a whole; single ones may be taken out.
+
+    Raises:
+        ArtifactError: If there are none, although the run wrote some.
+    """
+    path, written = folder / RESULTS, meta.get("rows") or 0
+    if not path.exists() or (written and not path.stat().st_size):
+        raise ArtifactError(
+            f"expected the rows of the run in {path}, got {'an empty' if path.exists() else 'no such'} "
+            "file: they were deleted; restore them, or run the benchmark again in another folder."
+        )
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:

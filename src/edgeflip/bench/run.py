@@ -168,12 +168,13 @@ class _Session:
 
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
-        with crew(self.workers, self.spec, self.models, self.data_dir) as team:
+        with crew(self.workers, self.spec, self.models, self.data_dir, self.tell) as team:
             grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
-            for kind, tasks in (
-                ("oracles", self._missing_oracles(grounds)),
-                ("methods", self._missing_fits(grounds)),
+            for kind, missing in (
+                ("oracles", self._missing_oracles),
+                ("methods", self._missing_fits),
             ):
+                tasks = missing(grounds)
                 with progress_bar(
                     f"training {kind}",
                     total=len(tasks),
@@ -181,6 +182,8 @@ class _Session:
                     shown=progress and bool(tasks),
                 ) as bar:
                     self._drain(team, tasks, bar=bar)
+                # Without its oracle nothing can be done on a ground.
+                grounds = [(d, s) for d, s in grounds if ("oracle", d, "", s, -1) in self.journal]
             todo = list(self._missing_graphs(grounds))
             done = sum(key[0] == "graph" for key in self.journal.rows)
             left = sum(len(task.places) for task in todo)
@@ -220,7 +223,8 @@ class _Session:
             "other": max(0.0, seconds - sum(spent.values())),
         }
         kept = {key: value for key, value in self.meta.items() if key != "checksum"}
-        write_json(self.folder / META, {**kept, "sessions": [*self.meta["sessions"], session]})
+        kept |= {"rows": len(self.journal.rows), "sessions": [*self.meta["sessions"], session]}
+        write_json(self.folder / META, kept)
         self.journal.close()
 
     def _at_hand(self) -> list[str]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import EditSpace
-from edgeflip.oracle import Budget, ModelOracle
+from edgeflip.oracle import Allowance, ModelOracle
 
 # Seconds beyond twice its deadline after which a method is ended.
 _GRACE = 10.0
@@ -71,7 +71,7 @@ class TimedOracle:
 
 
 @contextmanager
-def hard_limit(budget: Budget, *, graphs: int = 1) -> Iterator[None]:
+def hard_limit(budget: Allowance, *, graphs: int = 1) -> Iterator[None]:
     """End a method that goes on long after its deadline; only the main thread can be interrupted."""
     if budget.seconds is None or threading.current_thread() is not threading.main_thread():
         yield

@@ -70,7 +70,8 @@ class Explanation:
                 else:
                     answers = {-1: fitted.explain(chosen.graph, target=target, **options)}
             except SearchInterrupted as interruption:
-                _show(interruption.partial, chosen, out, as_json=as_json)
+                if interruption.partial is not None:
+                    _show(interruption.partial, chosen, out, as_json=as_json)
                 raise
             except EdgeflipError as error:
                 raise type(error)(f"{chosen.option}: {error}") from error

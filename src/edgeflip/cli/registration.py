@@ -67,6 +67,6 @@ def _interruption_message(interruption: KeyboardInterrupt) -> str:
     Told by the message and not by the class: importing the classes takes seconds, and Ctrl-C may
     have come because loading took too long.
     """
-    if hasattr(interruption, "partial"):
+    if getattr(interruption, "partial", None) is not None:
         return "interrupted: what was found so far is printed above."
     return f"interrupted: {interruption}" if str(interruption) else _KEPT

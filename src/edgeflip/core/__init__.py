@@ -41,10 +41,6 @@ from edgeflip.core.graphs import (
     fingerprint,
     non_edges,
 )
-from edgeflip.core.names import (
-    in_words,
-    node_names,
-)
 from edgeflip.core.noise import (
     Noise,
     add_noise,
@@ -105,9 +101,7 @@ __all__ = [
     "fingerprint",
     "first_occurrences",
     "gcn_normalised",
-    "in_words",
     "node_features",
-    "node_names",
     "non_edges",
     "padded",
     "plain_adjacency",

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core.constraint_words import in_words
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
 from edgeflip.errors import ConstraintError
@@ -136,6 +137,15 @@ class Constraints:
     def rules_allow(self, graph: Data, edits: EditSet) -> bool:
         """Whether every rule accepts the edits."""
         return all(_ask(rule, graph, edits) for rule in self.rules)
+
+    def describe(self) -> str:
+        """What they ask, in words that go on after "with"; empty where they ask nothing.
+
+        Example:
+            >>> print(Constraints(frozen_nodes=range(25), max_edits=2).describe())
+            at most 2 edits and nodes 0–24 frozen
+        """
+        return in_words(self)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Constraints:

@@ -29,8 +29,8 @@ def node_names(graph: Data) -> tuple[str, ...]:
     """A name for every node: its own, its word, its atom, or its number.
 
     Names come from `node_names`, words from `tokens`, atoms from atomic numbers `z`. An atom is named by
-    its symbol and its number, so that nobody reads chlorine gas in `Cl2`; a name that stands for several nodes
-    gets their numbers too.
+    its symbol and its number, so that nobody reads chlorine gas in `Cl2`; a name that stands for several
+    nodes gets their numbers too.
 
     Example:
         >>> import torch
@@ -51,13 +51,13 @@ def node_names(graph: Data) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 
 
-def in_words(graph: Data, edits: EditSet) -> str:
+def edits_in_words(graph: Data, edits: EditSet) -> str:
     """What edits do, as the subject of a sentence.
 
     Example:
         >>> import torch
         >>> graph = Data(num_nodes=4, edge_index=torch.tensor([[0, 1], [1, 0]]))
-        >>> in_words(graph, EditSet(added={(1, 2), (2, 3)}, removed={(0, 1)}))
+        >>> edits_in_words(graph, EditSet(added={(1, 2), (2, 3)}, removed={(0, 1)}))
         'adding the edges 1–2 and 2–3 and removing the edge 0–1'
     """
     count = int(graph.num_nodes or 0)

@@ -15,11 +15,12 @@ from edgeflip.core.batching import assemble, edited_cells
 from edgeflip.core.brute_force import edit_sets_plainly, keeps_limits_plainly
 from edgeflip.core.candidates import PAD, cancelled
 from edgeflip.core.combinatorics import PairLevel
+from edgeflip.core.constraint_words import in_words
 from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_connected
 from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
-from edgeflip.core.names import in_words
+from edgeflip.core.names import edits_in_words
 from edgeflip.errors import ConstraintError, EditError
 
 
@@ -102,6 +103,11 @@ class PairEdits:
     def has_rules(self) -> bool:
         """Whether the constraints have rules in Python."""
         return bool(self.constraints.rules)
+
+    @property
+    def conditions(self) -> str:
+        """The constraints in words, with the names of lost rules; empty where there are none."""
+        return in_words(self.constraints, self.lost_rules)
 
     def limited(self, *, max_removed: int, max_added: int) -> PairEdits:
         """The same with at most so many edges that go and come."""
@@ -192,7 +198,7 @@ class PairEdits:
 
     def in_words(self, edits: EditSet) -> str:
         """What edits do, as the subject of a sentence."""
-        return in_words(self.input, edits)
+        return edits_in_words(self.input, edits)
 
     def row(self, edits: EditSet) -> Tensor:
         """An edit set as pair ids, checked against the graph.

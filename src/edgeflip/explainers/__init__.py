@@ -6,6 +6,7 @@ from edgeflip._lazy import lazily
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
+    from edgeflip.explainers.checking import allowance
     from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig, PublishedCode
     from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
@@ -35,6 +36,7 @@ _FILE = {
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
     "SearchInterrupted": "edgeflip.explainers.running",
     "Summary": "edgeflip.explainers.gcfexplainer",
+    "allowance": "edgeflip.explainers.checking",
     "asker": "edgeflip.explainers.gcfexplainer",
     "explain": "edgeflip.explainers.one_line",
     "explainer_class": "edgeflip.explainers.registry",
@@ -58,6 +60,7 @@ __all__ = [
     "PublishedCode",
     "SearchInterrupted",
     "Summary",
+    "allowance",
     "asker",
     "explain",
     "explainer_class",

@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
 
@@ -20,6 +21,7 @@ from edgeflip.errors import (
     TargetError,
 )
 from edgeflip.explainers.checking import (
+    allowance,
     check_kinds,
     check_ranking,
     check_width,
@@ -37,6 +39,7 @@ from edgeflip.explainers.running import (
     begin,
     explain_together,
     finish_all,
+    in_turn,
     session,
 )
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
@@ -218,7 +221,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Raises:
             EdgeflipError: If the graph, the target or the constraints make no sense.
-            SearchInterrupted: On Ctrl-C, with what was found until then.
+            SearchInterrupted: On Ctrl-C, with what was found until then in `partial`.
         """
         return explain_together(self, [graph], complete(options))[0]
 
@@ -236,7 +239,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Raises:
             EdgeflipError: If the graph or the options make no sense.
-            SearchInterrupted: On Ctrl-C, with what was found until then for the class at hand.
+            SearchInterrupted: On Ctrl-C, with what was found until then for the class at hand, and
+                the answers for other classes in `finished`.
         """
         if "target" in options:
             raise TargetError(
@@ -250,11 +254,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             proba = first_answer(self.oracle_, copy.copy(graph))
         label = int(proba.argmax())
         others = [target for target in range(len(proba)) if target != label]
-        answers = {}
-        for each in others:
-            options["target"] = each
-            answers[each] = self.explain(graph, **options)
-        return answers
+        given = complete(options)
+        return in_turn(
+            {
+                each: partial(explain_together, self, [graph], {**given, "target": each})
+                for each in others
+            }
+        )
 
     def explain_many(
         self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]
@@ -270,11 +276,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Raises:
             EdgeflipError: If one of the graphs, the target or the constraints make no sense.
+            SearchInterrupted: On Ctrl-C, with the answers that were finished in `finished`.
         """
         given = complete(options)
         if self.explains_together:
             return explain_together(self, graphs, given)
-        return [answer for graph in graphs for answer in explain_together(self, [graph], given)]
+        alone = (partial(explain_together, self, [graph], given) for graph in graphs)
+        return list(in_turn(dict(enumerate(alone))).values())
 
     def solve(
         self,
@@ -289,7 +297,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Args:
             problem: What may be edited, what counts, and what the oracle says now.
-            budget: How much to spend; by default the method's own.
+            budget: How much to spend; what it does not name is the method's own.
             selection: Which of the flips are wanted.
             watch: Called with every step.
             seed: What the problem's random numbers came from, for the record.
@@ -299,14 +307,13 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """
         self._check_fitted()
         check_kinds(self, problem)
-        budget = budget or self.default_budget()
-        call = Call(budget, selection or Selection(), watch, seed, self.ranking)
+        call = Call(allowance(self, budget), selection or Selection(), watch, seed, self.ranking)
         with session(self):
             return finish_all(self, [begin(self, problem, call)], call)[0]
 
     def default_budget(self) -> Budget:
-        """The budget of a call that names none."""
-        return Budget()
+        """The limits of a call that names none."""
+        return Budget(oracle_calls=50_000, seconds=None)
 
     def save(self, folder: str | Path) -> Path:
         """Write settings and what was learned as `config.json` and `model.safetensors`."""

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from edgeflip.core import Constraints, PairSpace
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, TargetError
 from edgeflip.explainers.options import ExplainOptions
-from edgeflip.oracle import Budget, checked_answers, outputs_of
+from edgeflip.oracle import Allowance, Budget, checked_answers, outputs_of
 from edgeflip.search import Problem, Ranking, needs_of, ranking_name
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def check_options(given: ExplainOptions) -> None:
         raise ConfigError(
             f"expected watch as a function of a step, got {type(watch).__name__}; pass one or leave it out."
         )
+
+
+def allowance(explainer: CounterfactualExplainer[Any], budget: Budget | None = None) -> Allowance:
+    """What a call may spend, in numbers: a limit that it does not name is the method's own."""
+    return (budget or Budget()).over(explainer.default_budget())
 
 
 def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:

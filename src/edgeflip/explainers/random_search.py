@@ -1,7 +1,8 @@
 """Random: every edit set within limits, smallest first, in a seeded random order inside a size.
 
 It learns nothing and proposes without a plan, so it is the reference the others are measured by:
-what it finds before its budget ends has the fewest edits there are within the limits.
+what it finds before its budget ends has the fewest edits there are within the limits, and the sizes that
+it has completed are certified.
 """
 
 from __future__ import annotations
@@ -80,10 +81,15 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
 
     def _search(self, search: PairSearch) -> Ended:
         config = self.config
+        search.tried = []
         space = search.space.limited(max_removed=config.max_removed, max_added=config.max_added)
         for size in range(1, min(config.max_removed + config.max_added, space.max_cost) + 1):
-            for rows in _level_blocks(space.level(size), search.rng(f"size {size}")):
+            level, refused = space.level(size), search.rejected
+            for rows in _level_blocks(level, search.rng(f"size {size}")):
                 search.ask(rows)
+            # Above the limits of the settings a size is not complete, and neither is any after it.
+            if len(search.tried) == size - 1 and level.count == search.space.level(size).count:
+                search.tried.append(level.count - (search.rejected - refused))
         limits = f"{config.max_removed} removals and {config.max_added} additions"
         return Ended("exhausted", f"all allowed edit sets of up to {limits} were tried")
 

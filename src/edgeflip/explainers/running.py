@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from edgeflip.core import FREE, Noise, PairEdits
 from edgeflip.errors import EdgeflipError, NotApplicableError
 from edgeflip.explainers.checking import (
+    allowance,
     check_options,
     check_target,
     fingerprint_of,
@@ -23,8 +24,9 @@ from edgeflip.explainers.checking import (
     ranking_words,
 )
 from edgeflip.explainers.options import ExplainOptions
-from edgeflip.oracle import Budget, ClassGoal, SearchEnded
+from edgeflip.oracle import Allowance, ClassGoal, SearchEnded
 from edgeflip.search import (
+    Answers,
     Certificate,
     CounterfactualSet,
     Ended,
@@ -37,6 +39,7 @@ from edgeflip.search import (
     Stage,
     Trace,
     Watch,
+    certificate_of,
     certify,
     needs_of,
     reduce_flips,
@@ -73,14 +76,14 @@ class Call:
     """What one call wants, beside the problem itself.
 
     Attributes:
-        budget: How much may be spent on each input.
+        budget: How much may be spent on each input, in numbers.
         selection: Which of the flips are wanted.
         watch: Called with every step.
         seed: The seed of the call.
         ranking: What counts as best.
     """
 
-    budget: Budget
+    budget: Allowance
     selection: Selection
     watch: Watch | None
     seed: int
@@ -88,11 +91,27 @@ class Call:
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; `partial` holds what was found until then."""
+    """Ctrl-C while a graph, or one of several, was explained.
 
-    def __init__(self, partial: CounterfactualSet) -> None:
-        super().__init__("the search was interrupted")
+    Attributes:
+        partial: What was found until then for the graph at hand, each answer checked; None where the
+            model had not yet said what it predicts.
+        finished: The answers that were whole by then: by the place of their graph for `explain_many`,
+            by class for `explain_each_class`.
+    """
+
+    def __init__(
+        self,
+        partial: CounterfactualSet | None = None,
+        finished: Mapping[int, CounterfactualSet] | None = None,
+    ) -> None:
+        super().__init__(
+            "the model had not yet said what it predicts"
+            if partial is None
+            else "the search was interrupted"
+        )
         self.partial = partial
+        self.finished = dict(finished or {})
 
 
 @contextmanager
@@ -110,7 +129,7 @@ def explain_together(
     check_options(given)
     ranking = explainer._ranking_for(given["ranking"])
     call = Call(
-        given["budget"] or explainer.default_budget(),
+        allowance(explainer, given["budget"]),
         selection_of(given, ranking),
         given["watch"],
         given["seed"],
@@ -119,8 +138,26 @@ def explain_together(
     for graph in graphs:
         explainer._check_call(graph, call.seed)
     with session(explainer):
-        searches = [begin_graph(explainer, graph, given, call) for graph in graphs]
+        try:
+            searches = [begin_graph(explainer, graph, given, call) for graph in graphs]
+        except KeyboardInterrupt:
+            raise SearchInterrupted from None
         return finish_all(explainer, searches, call)
+
+
+def in_turn(
+    questions: Mapping[int, Callable[[], list[CounterfactualSet]]],
+) -> dict[int, CounterfactualSet]:
+    """The answers to questions for one graph each; on Ctrl-C those that are finished travel with it."""
+    answers: dict[int, CounterfactualSet] = {}
+    try:
+        for key, ask in questions.items():
+            (answers[key],) = ask()
+    except SearchInterrupted as interruption:
+        raise SearchInterrupted(interruption.partial, answers) from None
+    except KeyboardInterrupt:
+        raise SearchInterrupted(None, answers) from None
+    return answers
 
 
 def begin(
@@ -143,18 +180,23 @@ def finish_all(
 ) -> list[CounterfactualSet]:
     """The answers of searches, whose learning is done in groups."""
     answers: dict[int, CounterfactualSet] = {}
-    for group in explainer._groups([search.problem for search in searches]):
-        together = [searches[index] for index in group]
-        _prepare_group(explainer, together, call.budget)
-        for index, search in zip(group, together, strict=True):
-            answers[index] = _answer(explainer, search, call)
+    try:
+        for group in explainer._groups([search.problem for search in searches]):
+            together = [searches[index] for index in group]
+            _prepare_group(explainer, together, call.budget)
+            for index, search in zip(group, together, strict=True):
+                answers[index] = _answer(explainer, search, call)
+    except SearchInterrupted as interruption:
+        raise SearchInterrupted(interruption.partial, answers) from None
+    except KeyboardInterrupt:
+        raise SearchInterrupted(None, answers) from None
     return [answers[index] for index in range(len(searches))]
 
 
 def _prepare_group(
     explainer: CounterfactualExplainer[Any],
     searches: Sequence[Search[Any, Any]],
-    budget: Budget,
+    budget: Allowance,
 ) -> None:
     """Let the method learn for some inputs, and book an even share of the time for each."""
     if not explainer._prepares:
@@ -185,22 +227,47 @@ def _answer(
     explainer: CounterfactualExplainer[Any], search: Search[Any, Any], call: Call
 ) -> CounterfactualSet:
     """Run a search to its end, and make an answer of what it found."""
-    end = _run(explainer, search)
-    certificate: Certificate | None = None
     minimal = explainer._wants_minimal()
+    try:
+        end = _run(explainer, search)
+        if end.reason != "interrupted":
+            certificate = _close(explainer, search, call, end)
+            found = Finish(search, call.selection, minimal=minimal).answers()
+            return _as_answer(explainer, search, call, end, found, certificate)
+    except KeyboardInterrupt:
+        end = Ended("interrupted")
+    # Even now: fewer answers, but each one checked; none if that is interrupted as well.
     search.begin_closing()
     try:
-        if minimal and end.reason in _COMPLETE:
-            reduce_flips(search, call.selection.limit)
-        if explainer._certifies() and end.reason in _COMPLETE:
-            with search.stage("certify"):
-                certificate = certify(search, explainer._certifies())
-        found = Finish(search, call.selection, minimal=minimal).answers()
-    except KeyboardInterrupt:
-        # Even now: fewer answers, but each one checked.
-        end = Ended("interrupted")
         found = Finish(search, Selection(keep=1), minimal=minimal).answers()
-    answer = CounterfactualSet(
+    except KeyboardInterrupt:
+        found = Answers()
+    answer = _as_answer(explainer, search, call, end, found, certificate_of(search))
+    raise SearchInterrupted(answer)
+
+
+def _close(
+    explainer: CounterfactualExplainer[Any], search: Search[Any, Any], call: Call, end: Ended
+) -> Certificate | None:
+    """Undo needless moves and prove smallness, as far as the method wants it and the budget reaches."""
+    search.begin_closing()
+    if explainer._wants_minimal() and end.reason in _COMPLETE:
+        reduce_flips(search, call.selection.limit)
+    if explainer._certifies() and end.reason in _COMPLETE:
+        with search.stage("certify"):
+            certify(search, explainer._certifies())
+    return certificate_of(search)
+
+
+def _as_answer(
+    explainer: CounterfactualExplainer[Any],
+    search: Search[Any, Any],
+    call: Call,
+    end: Ended,
+    found: Answers,
+    certificate: Certificate | None,
+) -> CounterfactualSet:
+    return CounterfactualSet(
         space=search.space,
         goal=search.goal,
         output=tuple(search.output.tolist()),
@@ -212,9 +279,6 @@ def _answer(
         factual=search.factual,
         certificate=certificate,
     )
-    if end.reason == "interrupted":
-        raise SearchInterrupted(answer)
-    return answer
 
 
 def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> Ended:
@@ -247,6 +311,8 @@ def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> E
 
 def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Trace:
     message = end.because or _LIMITS.get(end.reason, "")
+    if end.reason == "timeout" or search.oracle.cut_by_clock:
+        search.note(clock=_clock_note(search, end))
     if found:
         status: Any = "found"
     else:
@@ -263,6 +329,14 @@ def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Tra
         notes=dict(search.notes),
         steps=search.steps(),
     )
+
+
+def _clock_note(search: Search[Any, Any], end: Ended) -> str:
+    """Which limit cut a search short that another run need not meet."""
+    seconds = search.oracle.budget.seconds
+    limit = "the method's own clock" if seconds is None else f"Budget(seconds={seconds:g})"
+    what = "the search" if end.reason == "timeout" else "the search for smaller edit sets"
+    return f"{limit} ended {what}, and another run may get further or less far"
 
 
 def begin_graph(

@@ -1,6 +1,7 @@
 """Who is asked: the model behind one interface, budgets, weighted and masked graphs."""
 
 from edgeflip.oracle.budget import (
+    Allowance,
     AnyOracle,
     Budget,
     MeteredOracle,
@@ -52,6 +53,7 @@ from edgeflip.oracle.wrapping import (
 )
 
 __all__ = [
+    "Allowance",
     "AnyOracle",
     "Budget",
     "ClassGoal",

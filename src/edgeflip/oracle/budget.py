@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -20,9 +21,23 @@ from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle
 _TURN = 1024
 
 
+class Own(Enum):
+    """What a limit is that nobody named; see `OWN`."""
+
+    LIMIT = "the method's own"
+
+    def __repr__(self) -> str:
+        """What it stands for."""
+        return f"<{self.value}>"
+
+
+OWN: Final = Own.LIMIT
+"""The limit of a budget that does not name it: what the method has in its settings."""
+
+
 @dataclass(frozen=True)
 class Budget:
-    """How much one call to `explain` may spend.
+    """How much one call to `explain` may spend. A limit that is not named is the method's own.
 
     Attributes:
         oracle_calls: Graphs the search may ask the oracle about, None for no limit. Reading the
@@ -30,22 +45,48 @@ class Budget:
             and are counted apart.
         seconds: A deadline as a safety net, None for no limit. Calls are reproducible, seconds are
             not: two runs that end on the deadline may differ.
+
+    Example:
+        >>> Budget(seconds=120)
+        Budget(oracle_calls=<the method's own>, seconds=120)
+        >>> Budget(seconds=120).over(Budget(oracle_calls=1_000_000, seconds=60))
+        Allowance(oracle_calls=1000000, seconds=120)
     """
 
-    oracle_calls: int | None = 50_000
-    seconds: float | None = None
+    oracle_calls: int | Own | None = OWN
+    seconds: float | Own | None = OWN
 
     def __post_init__(self) -> None:
         """Refuse negative limits."""
         for name in ("oracle_calls", "seconds"):
             limit = getattr(self, name)
+            if limit is OWN or limit is None:
+                continue
             kinds = int if name == "oracle_calls" else int | float
-            if isinstance(limit, bool) or (
-                limit is not None and not (isinstance(limit, kinds) and 0 <= limit < float("inf"))
-            ):
+            whole = isinstance(limit, kinds) and not isinstance(limit, bool)
+            if not (whole and 0 <= limit < float("inf")):
                 raise ConfigError(
-                    f"expected {name} of 0 or more, or None for no limit, got {limit!r}."
+                    f"expected {name} of 0 or more, or None for no limit, got {limit!r}; write "
+                    f"Budget({name}=60)."
                 )
+
+    def over(self, default: Budget) -> Allowance:
+        """The limits in numbers: what this budget leaves open is the default's, then nobody's."""
+        calls, seconds = self.oracle_calls, self.seconds
+        calls = default.oracle_calls if isinstance(calls, Own) else calls
+        seconds = default.seconds if isinstance(seconds, Own) else seconds
+        return Allowance(
+            None if isinstance(calls, Own) else calls,
+            None if isinstance(seconds, Own) else seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Allowance(Budget):
+    """A budget with every limit in numbers, None for no limit."""
+
+    oracle_calls: int | None = None
+    seconds: float | None = None
 
 
 class MeteredOracle:
@@ -53,7 +94,7 @@ class MeteredOracle:
 
     Args:
         oracle: The oracle to ask.
-        budget: How many graphs may be asked about, and for how long.
+        budget: How many graphs may be asked about, and for how long; what it does not name has no limit.
         space: The space of the search, when it belongs to one; see `space_of`.
         ends_search: Whether a budget that has run out raises `SearchEnded`, which only the search
             catches, in place of `BudgetExhausted`.
@@ -62,6 +103,8 @@ class MeteredOracle:
         calls: Graphs asked about so far; remembered answers are free.
         ended: The `SearchEnded` of the search, once it is over; every later question raises it.
         asked_late: Whether somebody was told of the end and asked all the same.
+        cut_by_clock: Whether the deadline left a question without an answer.
+        on_asked: Called after every question of a factual explainer or a method that looks ahead.
     """
 
     def __init__(
@@ -73,8 +116,10 @@ class MeteredOracle:
         ends_search: bool = False,
     ) -> None:
         self.oracle: Any = oracle
-        self.budget = budget or Budget(oracle_calls=None)
+        self.budget = (budget or Budget()).over(Allowance())
         self.calls = 0
+        self.cut_by_clock = False
+        self.on_asked: Callable[[], None] | None = None
         self.space = space
         self.ended: SearchEnded | None = None
         self.asked_late = self._told = False
@@ -130,6 +175,11 @@ class MeteredOracle:
             self._told = True
             raise self.ended
 
+    def tell(self) -> None:
+        """Let whoever watches know that something was asked."""
+        if self.on_asked is not None:
+            self.on_asked()
+
     def check(self) -> None:
         """Raise when the budget has run out; for long work between questions."""
         self.refuse_if_ended()
@@ -142,7 +192,9 @@ class MeteredOracle:
         if self.out_of() == "timeout" or len(graphs) > self.remaining:
             raise self.exhausted()
         self.calls += len(graphs)
-        return checked_answers(self.oracle, graphs)
+        answers = checked_answers(self.oracle, graphs)
+        self.tell()
+        return answers
 
     def predict_edits(self, space: EditSpace, rows: Tensor) -> Tensor:
         """Answers about edited inputs [rows, C]; raises `BudgetExhausted` when they do not fit."""
@@ -150,6 +202,7 @@ class MeteredOracle:
         answers = self.answer(space, rows)
         if bool(answers.isnan().any()):
             raise self.exhausted()
+        self.tell()
         return answers
 
     def answer(self, space: EditSpace, rows: Tensor) -> Tensor:
@@ -215,6 +268,7 @@ class MeteredOracle:
             done = last
             if time.perf_counter() - started < 0.02:
                 self._turn = min(2 * self._turn, _TURN)
+        self.cut_by_clock = self.cut_by_clock or done < count
         return done
 
     def _ask(self, space: EditSpace, rows: Tensor) -> Tensor:
@@ -226,12 +280,19 @@ class MeteredOracle:
     def exhausted(self) -> BudgetExhausted | SearchEnded:
         """What to raise when the budget has run out."""
         reason = self.out_of() or "out_of_calls"
+        self.cut_by_clock = self.cut_by_clock or reason == "timeout"
         if self._ends_search:
             return self.end(reason)
         return BudgetExhausted(
-            f"expected the search to fit {self.budget}, got more candidates; raise the budget.",
+            f"expected the search to fit {_words(self.budget)}, got more candidates; allow more with "
+            f"Budget({'seconds' if reason == 'timeout' else 'oracle_calls'}=…).",
             reason=reason,
         )
+
+
+def _words(budget: Allowance) -> str:
+    """A budget as it is written in a call."""
+    return f"Budget(oracle_calls={budget.oracle_calls}, seconds={budget.seconds})"
 
 
 class SearchEnded(BaseException):

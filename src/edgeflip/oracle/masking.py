@@ -137,8 +137,10 @@ class MaskedOracle:
     def _ask(self, masks: Tensor) -> Tensor:
         """Ask the oracle, chunk by chunk, and charge the meter if there is one."""
         meter = self.oracle if isinstance(self.oracle, MeteredOracle) else None
-        if meter is not None and len(masks) > meter.remaining:
-            raise meter.exhausted()
+        if meter is not None:
+            meter.refuse_if_ended()
+            if len(masks) > meter.remaining:
+                raise meter.exhausted()
         answers = []
         for part in masks.split(self._chunk):
             if meter is not None and meter.out_of() == "timeout":
@@ -147,6 +149,7 @@ class MaskedOracle:
             self.asked += len(part)
             if meter is not None:
                 meter.calls += len(part)
+                meter.tell()
         return torch.cat(answers) if len(answers) > 1 else answers[0]
 
     def _answer(self, masks: Tensor) -> Tensor:

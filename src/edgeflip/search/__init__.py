@@ -4,12 +4,11 @@ from edgeflip.search.certificate import (
     verify_certificate,
 )
 from edgeflip.search.finish import (
+    Answers,
     Finish,
+    certificate_of,
     certify,
     reduce_flips,
-)
-from edgeflip.search.minimal import (
-    contain_others,
 )
 from edgeflip.search.problem import (
     Problem,
@@ -44,6 +43,7 @@ from edgeflip.search.session import (
 )
 
 __all__ = [
+    "Answers",
     "Certificate",
     "Counterfactual",
     "CounterfactualSet",
@@ -63,8 +63,8 @@ __all__ = [
     "Step",
     "Trace",
     "Watch",
+    "certificate_of",
     "certify",
-    "contain_others",
     "make_ranking",
     "needs_of",
     "ranking_name",

@@ -16,7 +16,7 @@ import torch
 from edgeflip.core import Edits, EditSpace
 from edgeflip.errors import CertificateError, ConstraintError, EdgeflipError
 from edgeflip.oracle import AnyOracle, checked_answers
-from edgeflip.search.result import Counterfactual, CounterfactualSet
+from edgeflip.search.result import Counterfactual, CounterfactualSet, conditions_of
 
 _AT_ONCE = 256
 
@@ -39,7 +39,8 @@ def verify_certificate(
         How many edited inputs were asked about: every answer, and every smaller set.
 
     Raises:
-        CertificateError: If the answer has no certificate, or anything in it is not so.
+        CertificateError: If the answer has no certificate, anything in it is not so, or there was
+            nothing to try.
 
     Example:
         >>> from edgeflip import EdgeFlip
@@ -86,6 +87,12 @@ def verify_certificate(
                 "wrong."
             )
         total += tried
+    if not total:
+        raise CertificateError(
+            "expected an answer with something to verify, got one without counterfactuals whose "
+            f"constraints ({proof.within or 'none'}) allow no edit set below {proof.below} edits: there "
+            "was nothing to try; explain the graph again under wider constraints."
+        )
     return total
 
 
@@ -109,6 +116,11 @@ def _check_claim(answer: CounterfactualSet) -> None:
         raise CertificateError(
             f"expected a number of tried sets for every cost below {proof.below}, got "
             f"{list(proof.tried)}; the certificate was changed."
+        )
+    if proof.within != conditions_of(answer.space):
+        raise CertificateError(
+            f"expected a certificate under the constraints of its answer ({conditions_of(answer.space)}), "
+            f"got one that names others ({proof.within}); the certificate was changed."
         )
     costs = [entry.cost for entry in _told(answer)]
     smallest = min(costs, default=proof.below)

@@ -12,7 +12,7 @@ from torch import Tensor
 from edgeflip.oracle import checked_answers
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
-from edgeflip.search.result import Certificate, Counterfactual
+from edgeflip.search.result import Certificate, Counterfactual, conditions_of
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
 from edgeflip.search.session import Search
 
@@ -42,19 +42,18 @@ def reduce_flips(search: Search[Any, Any], limit: int) -> None:
             return
 
 
-def certify(search: Search[Any, Any], most: int) -> Certificate | None:
-    """Try all sets that cost less than the smallest flip, cost by cost.
+def certify(search: Search[Any, Any], most: int) -> None:
+    """Try all sets that cost less than the smallest flip, cost by cost; `search.tried` counts them.
+
+    What flips on the way is kept, as always.
 
     Args:
         search: A search that has ended.
         most: Sets to try at most; a cost whose sets do not fit is not begun. Those that were tried
             before take no time and count all the same.
-
-    Returns:
-        Up to which cost there is nothing, None if not even the lowest could be tried. What flips on the
-        way is kept, as always.
     """
-    space, tried = search.space, []
+    space = search.space
+    search.tried = tried = []
     search.asks_every_rule = True
     for cost in range(1, space.max_cost + 1):
         if cost >= search.smallest:
@@ -73,10 +72,17 @@ def certify(search: Search[Any, Any], most: int) -> Certificate | None:
             break
         tried.append(count - (search.rejected - refused))
     search.asks_every_rule = False
+
+
+def certificate_of(search: Search[Any, Any]) -> Certificate | None:
+    """Up to which cost there is nothing, None where nothing was tried that could prove it."""
+    tried = search.tried
+    if tried is None or not (search.found or any(tried)):
+        return None
     below = int(min(len(tried) + 1, search.smallest))
     if below == 1 and search.smallest > 1:
         return None
-    return Certificate(below, tuple(tried[: below - 1]))
+    return Certificate(below, tuple(tried[: below - 1]), conditions_of(search.space))
 
 
 @dataclass(frozen=True)

@@ -88,23 +88,37 @@ class Certificate:
             edit costs 1, the cost is the number of edits.
         tried: How many sets of cost 1, of cost 2 and so on the constraints allow, all of which were
             tried; `below - 1` numbers. Rules in Python were asked about those that reach the goal.
+        within: The constraints in words, empty where there were none: it says nothing about edit sets
+            that they forbid.
 
     Example:
         >>> print(Certificate(below=2, tried=(300,)))
         no counterfactual with fewer than 2 edits exists: all 300 smaller allowed edit sets were tried
+        >>> print(Certificate(below=1, within="at most 3 edits"))
+        there is a counterfactual of one edit, and nothing is smaller (with at most 3 edits)
     """
 
     below: int
     tried: tuple[int, ...] = ()
+    within: str = ""
 
     def __str__(self) -> str:
         """The claim in a sentence."""
+        under = f" (with {self.within})" if self.within else ""
         if self.below <= 1:
-            return "there is a counterfactual of one edit, and nothing is smaller"
-        return (
-            f"no counterfactual with fewer than {self.below} edits exists: all {sum(self.tried):,} "
-            "smaller allowed edit sets were tried"
+            return f"there is a counterfactual of one edit, and nothing is smaller{under}"
+        sets = sum(self.tried)
+        why = (
+            f"all {sets:,} smaller allowed edit sets were tried"
+            if sets
+            else "no smaller is allowed"
         )
+        return f"no counterfactual with fewer than {self.below} edits exists: {why}{under}"
+
+
+def conditions_of(space: EditSpace) -> str:
+    """The constraints of a space in words, where it can tell."""
+    return str(getattr(space, "conditions", ""))
 
 
 @dataclass(frozen=True)
@@ -440,5 +454,7 @@ def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
         trace=Trace(**trace),
         provenance=Provenance(**payload["provenance"]),
         factual=None if factual is None else FactualSubgraph.from_dict(factual),
-        certificate=None if proof is None else Certificate(proof["below"], tuple(proof["tried"])),
+        certificate=None
+        if proof is None
+        else Certificate(proof["below"], tuple(proof["tried"]), conditions_of(space)),
     )

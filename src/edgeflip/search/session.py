@@ -89,6 +89,8 @@ class Search(Generic[SpaceT, GoalT]):
         factual: The part that carries the prediction, for methods that find one.
         likelihoods: How likely each move of `space.allowed` is, for methods that know [moves].
         ring: How far from its first candidates a method that widens its search is now.
+        tried: How many allowed sets of cost 1, of cost 2 and so on there are, all of them tried, for
+            methods that try all of a cost; None for others.
         proposals: Candidates so far.
         rejected: Of these, how many were not allowed.
     """
@@ -118,11 +120,14 @@ class Search(Generic[SpaceT, GoalT]):
         self.factual: FactualSubgraph | None = None
         self.likelihoods: Tensor | None = None
         self.ring: int | None = None
+        self.tried: list[int] | None = None
         self.proposals = self.rejected = 0
         self.store = FlipStore(self._scores, problem.space.costs, minimal=minimal)
         self._stop_after = self.selection.enough if stops_at_first else None
         self._watch = watch
-        self._nearest = -math.inf
+        self.oracle.on_asked = None if watch is None else self._tell
+        # From where it starts: questions before the first candidate bring it no nearer.
+        self._nearest = self._margin(problem.output[None])
         self._closing = False
         self._ceilings: dict[tuple[int, int | None], float] = {}
         self._reductions = Reductions()
@@ -168,6 +173,7 @@ class Search(Generic[SpaceT, GoalT]):
         outputs = self.oracle.answer(self.space, self.space.normalise(rows))
         if not partly and bool(outputs.isnan().any()):
             raise self.oracle.exhausted()
+        self.oracle.tell()
         return outputs
 
     def check(self) -> None:
@@ -334,9 +340,9 @@ class Search(Generic[SpaceT, GoalT]):
     def steps(self) -> tuple[Step, ...]:
         """How near the search came as it went on: a step wherever that changed."""
         kept: list[Step] = []
-        best = -math.inf
         if not self._asked:
             return ()
+        best = self._margin(self.output[None])
         # All at once: there are many small blocks.
         margins = self.goal.margins(torch.cat([outputs for *_, outputs in self._asked]))
         nearest = (
@@ -348,8 +354,6 @@ class Search(Generic[SpaceT, GoalT]):
             best = max(best, float(margin.max()))
             step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
             last = kept[-1] if kept else None
-            if math.isinf(best):
-                continue
             if last is None or (last.margin, last.smallest, last.ring) != (
                 best,
                 step.smallest,
@@ -365,9 +369,15 @@ class Search(Generic[SpaceT, GoalT]):
         self._asked.append((self.oracle.calls, ring, self.smallest, answers))
         if self._watch is not None and not self._closing:
             self._nearest = max(self._nearest, self._margin(answers))
-            smallest = None if math.isinf(self.smallest) else int(self.smallest)
-            if self._watch(Step(self.oracle.calls, self._nearest, smallest, ring)) is False:
-                self.oracle.end("cancelled", told=False)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Let whoever watches know where the search stands; he may end it."""
+        if self._watch is None or self._closing:
+            return
+        smallest = None if math.isinf(self.smallest) else int(self.smallest)
+        if self._watch(Step(self.oracle.calls, self._nearest, smallest, self.ring)) is False:
+            self.oracle.end("cancelled", told=False)
 
     def _margin(self, outputs: Tensor) -> float:
         """The best margin of some outputs, −∞ if there is none."""

@@ -47,14 +47,16 @@ def _proof(answer: CounterfactualSet) -> str:
         return "" if smallest is None else "Smaller sets of edits were not all tried."
     tried, largest = sum(proof.tried), proof.below - 1
     subject = "No single edit" if largest == 1 else f"No set of up to {largest} edits"
+    under = f" (with {proof.within})" if proof.within else ""
     if not tried:
-        return f"{subject} is allowed."
+        return f"{subject} is allowed{under}."
     sets = "it was" if tried == 1 else f"all {tried:,} were"
     if largest >= answer.space.max_cost:
-        return f"Nothing that is allowed does: {sets} tried."
+        limits = f" ({proof.within})" if proof.within else ""
+        return f"Nothing that is allowed{limits} does: {sets} tried."
     gap = smallest is not None and smallest.cost > proof.below
     open_end = ", and of larger ones not all" if gap else ""
-    return f"{subject} does: {sets} tried{open_end}."
+    return f"{subject} does{under}: {sets} tried{open_end}."
 
 
 def _effort(answer: CounterfactualSet) -> str:

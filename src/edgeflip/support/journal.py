@@ -1,19 +1,22 @@
-"""Results as they come: one JSON line each, on the disk before the next is begun."""
+"""Results as they come: one JSON line each with a checksum, on the disk before the next is begun."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from edgeflip.errors import ArtifactError
+from edgeflip.support.storage import checksum
 
 Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str, int, int]
 
 RESULTS = "results.jsonl"
+_CHECKSUM = "checksum"
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
@@ -27,11 +30,19 @@ def key_of(row: Mapping[str, Any]) -> Key:
     )
 
 
+def signed(row: Mapping[str, Any]) -> Row:
+    """A row as it is written: with a checksum, so that one that was edited is noticed."""
+    return {**row, _CHECKSUM: checksum(row)[:16]}
+
+
 class Journal:
     """The rows of a run, in a file that survives a crash at any moment.
 
     Args:
         path: The file; made if it is not there. A last line that a crash cut off is dropped.
+
+    Raises:
+        ArtifactError: If a row is not as it was written.
 
     Attributes:
         rows: The rows so far, by what they are about.
@@ -42,13 +53,13 @@ class Journal:
         self.path = path
         self.repaired = False
         content = path.read_bytes() if path.exists() else b""
-        lines, kept = _whole_lines(content, path)
+        whole, kept = _whole_lines(content, path, all_signed=True)
         if kept < len(content):
             self.repaired = True
             with path.open("r+b") as file:
                 file.truncate(kept)
                 os.fsync(file.fileno())
-        self.rows: dict[Key, Row] = {key_of(row): row for row in lines}
+        self.rows: dict[Key, Row] = {key_of(row): row for row in whole.rows}
         self._file = path.open("ab")
 
     def __contains__(self, key: Key) -> bool:
@@ -56,7 +67,7 @@ class Journal:
 
     def append(self, row: Row) -> None:
         """Write a row; when this returns, it is on the disk."""
-        line = json.dumps(row, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+        line = json.dumps(signed(row), allow_nan=False, ensure_ascii=False).encode() + b"\n"
         self._file.write(line)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -67,17 +78,40 @@ class Journal:
         self._file.close()
 
 
-def read_rows(path: Path) -> tuple[list[Row], bool]:
-    """All rows of a file, and whether a cut-off last line was left out; the file is not changed."""
+@dataclass(frozen=True)
+class ReadRows:
+    """What a file of rows holds.
+
+    Attributes:
+        rows: The rows, without their checksums.
+        unsigned: How many of them have none, as rows of older runs.
+        cut_off: Whether a cut-off last line was left out.
+    """
+
+    rows: list[Row]
+    unsigned: int = 0
+    cut_off: bool = False
+
+
+def read_rows(path: Path, *, all_signed: bool) -> ReadRows:
+    """All rows of a file, which is not changed.
+
+    Args:
+        path: The file.
+        all_signed: Whether a row without a checksum is refused like one whose checksum is wrong.
+
+    Raises:
+        ArtifactError: If a row is not as it was written.
+    """
     content = path.read_bytes()
-    rows, kept = _whole_lines(content, path)
-    return rows, kept < len(content)
+    whole, kept = _whole_lines(content, path, all_signed=all_signed)
+    return ReadRows(whole.rows, whole.unsigned, kept < len(content))
 
 
-def _whole_lines(content: bytes, path: Path) -> tuple[list[Row], int]:
+def _whole_lines(content: bytes, path: Path, *, all_signed: bool) -> tuple[ReadRows, int]:
     """The rows, and up to which byte they reach."""
     rows: list[Row] = []
-    reached = 0
+    reached = unsigned = 0
     lines = content.splitlines(keepends=True)
     for index, line in enumerate(lines):
         row = _parsed(line) if line.endswith(b"\n") else None
@@ -87,10 +121,25 @@ def _whole_lines(content: bytes, path: Path) -> tuple[list[Row], int]:
                     f"expected one JSON object a line in {path.name}, got something else in line "
                     f"{index + 1}; remove that line to have it measured again."
                 )
-            return rows, reached
+            break
+        own = row.pop(_CHECKSUM, None)
+        unsigned += own is None
+        if own != signed(row)[_CHECKSUM] and (own is not None or all_signed):
+            raise ArtifactError(
+                f"expected the rows of {path.name} as edgeflip wrote them, got line {index + 1} "
+                f"({_about(row)}) changed afterwards; restore the line, or remove it and run the "
+                "benchmark again to have it measured anew."
+            )
         rows.append(row)
         reached += len(line)
-    return rows, reached
+    return ReadRows(rows, unsigned), reached
+
+
+def _about(row: Row) -> str:
+    """What a row is about, in words."""
+    kind, dataset, method, seed, graph = key_of(row)
+    words = [kind if graph < 0 else f"{kind} {graph}", dataset, method]
+    return ", ".join([word for word in words if word] + [f"seed {seed}"][: seed >= 0])
 
 
 def _parsed(line: bytes) -> Row | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgeflip.bench.folder import check_rows_are_there, read_meta
 from edgeflip.bench.report.older import modern
-from edgeflip.errors import ArtifactError
-from edgeflip.support import RESULTS, key_of, read_rows
-
-META_FILE = "meta.json"
+from edgeflip.support import RESULTS, ReadRows, key_of, read_rows
 
 Row = Mapping[str, Any]
 
@@ -33,7 +30,7 @@ class Results:
         fits: One row per dataset, method and seed.
         plausibility: One row per dataset, method and seed, where measured.
         skipped: One row per dataset that was not at hand.
-        notes: What had to be left out when reading.
+        notes: What had to be left out when reading, and what cannot be told of the rest.
     """
 
     meta: Mapping[str, Any]
@@ -93,22 +90,16 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
         folder: Where `edgeflip bench run` wrote.
 
     Raises:
-        ArtifactError: If it is no such folder, or damaged elsewhere than in its last line.
+        ArtifactError: If it is no such folder, damaged elsewhere than in its last line, or edited.
     """
     location = Path(folder)
-    meta = _parse(_text(location / META_FILE))
-    if meta is None:
-        raise ArtifactError(
-            f"expected a table of JSON in {location / META_FILE}, got something else; give the folder "
-            "of a run, or run it again."
-        )
-    path = location / RESULTS
-    _text(path)
-    rows, cut_off = read_rows(path)
+    meta = read_meta(location)
+    check_rows_are_there(meta, location)
+    read = read_rows(location / RESULTS, all_signed=bool(meta.get("row_checksums")))
     kinds: dict[str, list[Row]] = {}
-    for row in {key_of(row): row for row in rows}.values():
+    rows = {key_of(row): row for row in read.rows}
+    for row in rows.values():
         kinds.setdefault(str(row["kind"]), []).append(modern(row))
-    notes = [f"The last line of {RESULTS} is incomplete: left out."] if cut_off else []
     return Results(
         meta=meta,
         graphs=tuple(kinds.get("graph", ())),
@@ -116,8 +107,25 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
         fits=tuple(kinds.get("fit", ())),
         plausibility=tuple(kinds.get("plausibility", ())),
         skipped=tuple(kinds.get("skipped", ())),
-        notes=tuple(notes),
+        notes=tuple(_notes(read, missing=(meta.get("rows") or 0) - len(rows))),
     )
+
+
+def _notes(read: ReadRows, *, missing: int) -> Iterator[str]:
+    """What a reader of the report must know of its rows."""
+    if read.cut_off:
+        yield f"The last line of {RESULTS} is incomplete: left out."
+    if missing > 0:
+        yield (
+            f"{missing} row{'s'[: missing != 1]} that the run wrote "
+            f"{'is' if missing == 1 else 'are'} no longer in {RESULTS}."
+        )
+    if read.unsigned:
+        yield (
+            f"{read.unsigned} row{'s'[: read.unsigned != 1]} of {RESULTS} "
+            f"{'is' if read.unsigned == 1 else 'are'} from before rows had checksums: whether "
+            "somebody changed them cannot be told."
+        )
 
 
 def without_paths(text: str) -> str:
@@ -132,21 +140,3 @@ def without_paths(text: str) -> str:
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _parse(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode(errors="replace")
-    except OSError:
-        raise ArtifactError(
-            f"expected the folder of a benchmark run with {META_FILE} and {RESULTS}, found no "
-            f"{path.name} in {path.parent}; give the folder that 'edgeflip bench run' wrote."
-        ) from None

@@ -52,7 +52,7 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
 
     def default_budget(self) -> Budget:
         """No limit: the number of patterns and steps is one."""
-        return Budget(oracle_calls=None)
+        return Budget(oracle_calls=None, seconds=None)
 
     def fit_settings(self) -> dict[str, Any]:
         """All settings but those of reading out."""

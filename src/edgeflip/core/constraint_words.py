@@ -1,0 +1,87 @@
+"""Constraints in words, for certificates: what a proof holds under must stand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edgeflip.core.constraints import Constraints
+    from edgeflip.core.graphs import Edge
+
+# So many nodes, ranges of nodes or pairs are named; more are counted.
+_NAMED = 4
+
+
+def in_words(limits: Constraints, lost_rules: Iterable[str] = ()) -> str:
+    """What constraints ask, joined by commas and a last "and"; rules that were lost go by their names."""
+    parts = [*_numbers(limits), *_places(limits), *_tests(limits, lost_rules)]
+    return _listed(parts)
+
+
+def _numbers(limits: Constraints) -> list[str]:
+    """How many edits there may be."""
+    words = []
+    for most, allowed, name in (
+        (limits.max_added, limits.allow_additions, "addition"),
+        (limits.max_removed, limits.allow_removals, "removal"),
+        (limits.max_edits, True, "edit"),
+    ):
+        if not allowed or most == 0:
+            words.append(f"no {name}s")
+        elif most is not None:
+            words.append(f"at most {most} {name}{'s'[: most != 1]}")
+    return words
+
+
+def _places(limits: Constraints) -> list[str]:
+    """Where they may not be."""
+    words = []
+    if limits.frozen_nodes:
+        words.append(f"{_nodes(limits.frozen_nodes)} frozen")
+    if limits.frozen_edges:
+        words.append(f"{_pairs(limits.frozen_edges, 'edge')} kept")
+    if limits.forbidden_pairs:
+        words.append(f"{_pairs(limits.forbidden_pairs, 'pair')} kept apart")
+    if limits.room:
+        words.append(f"so much room for new edges at {_nodes(limits.room)}")
+    return words
+
+
+def _tests(limits: Constraints, lost_rules: Iterable[str]) -> list[str]:
+    """What is asked of a whole edit set."""
+    names = [getattr(rule, "__name__", type(rule).__name__) for rule in limits.rules]
+    names += lost_rules
+    words = ["no further parts"] if "stays_connected" in names else []
+    others = [name for name in names if name != "stays_connected"]
+    if others:
+        words.append(f"the rule{'s'[: len(others) != 1]} {', '.join(others)}")
+    return words
+
+
+def _nodes(nodes: Iterable[int]) -> str:
+    """Nodes by their numbers, those in a row as a range; counted where that gets long."""
+    ordered = sorted(nodes)
+    ranges: list[tuple[int, int]] = []
+    for node in ordered:
+        if ranges and node == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], node)
+        else:
+            ranges.append((node, node))
+    if len(ranges) > _NAMED:
+        return f"{len(ordered)} nodes"
+    names = [str(first) if first == last else f"{first}–{last}" for first, last in ranges]
+    return f"node{'s'[: len(ordered) != 1]} {_listed(names)}"
+
+
+def _pairs(pairs: Collection[Edge], name: str) -> str:
+    """Pairs by their ends; counted where that gets long."""
+    if len(pairs) > _NAMED:
+        return f"{len(pairs)} {name}s"
+    names = [f"({u}, {v})" for u, v in sorted(pairs)]
+    return f"{name}{'s'[: len(pairs) != 1]} {_listed(names)}"
+
+
+def _listed(words: list[str]) -> str:
+    *first, last = words or [""]
+    return f"{', '.join(first)} and {last}" if first else last
