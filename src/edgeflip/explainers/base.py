@@ -15,19 +15,19 @@ from torch_geometric.data import Data
 from edgeflip.core import PairSpace
 from edgeflip.errors import (
     ConfigError,
-    GraphError,
     NotFittedError,
     TargetError,
 )
 from edgeflip.explainers.checking import (
     check_kinds,
     check_ranking,
+    check_task,
     check_width,
-    check_widths,
     first_answer,
     frozen,
     know_classes,
     ranking_words,
+    training_graphs,
     width_of,
 )
 from edgeflip.explainers.options import ExplainOptions, complete
@@ -40,7 +40,7 @@ from edgeflip.explainers.running import (
     session,
 )
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
-from edgeflip.oracle import Budget, Model, Oracle, as_oracle
+from edgeflip.oracle import Budget, Model, Oracle, as_oracle, gives_values
 from edgeflip.presets import Preset, load_preset
 from edgeflip.search import (
     CounterfactualSet,
@@ -55,6 +55,7 @@ from edgeflip.search import (
 )
 from edgeflip.support import (
     check_seed,
+    plain_number,
     read_settings,
     seeded,
 )
@@ -116,10 +117,24 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"got {type(config).__name__}."
             )
         self.config: ConfigT = config if config is not None else self.config_type()
-        self.ranking: Ranking = make_ranking(ranking or self.default_ranking)
+        self.ranking = ranking if ranking is not None else self.default_ranking
         self.progress = progress
         self._plain: tuple[ConfigT, dict[str, Any]] | None = None
         self._check_ranking()
+
+    def __repr__(self) -> str:
+        """The method, its ranking and whether it is fitted."""
+        state = "fitted" if hasattr(self, "oracle_") else "not fitted"
+        return f"{type(self).__name__}(ranking={ranking_words(self.ranking)[:80]}, {state})"
+
+    @property
+    def ranking(self) -> Ranking:
+        """How counterfactuals are scored; set it to a policy, or to a name of `make_ranking`."""
+        return self._ranking
+
+    @ranking.setter
+    def ranking(self, ranking: Ranking | str) -> None:
+        self._ranking: Ranking = make_ranking(ranking)
 
     @classmethod
     def for_dataset(
@@ -158,21 +173,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             oracle: The model to explain: an oracle, or a bare torch module or function of graphs.
             seed: Makes the result repeatable.
         """
+        seed = plain_number(seed)
         check_seed(seed)
         asked = as_oracle(oracle)
-        if self._needs_graphs() and not len(graphs):
-            raise GraphError(
-                f"expected graphs for '{self.name}' to learn from, got none; pass some."
-            )
-        # One node has no pair to learn from; such molecules are in many files.
-        graphs = [graph for graph in graphs if graph.num_nodes != 1]
-        if self._needs_graphs() and not graphs:
-            raise GraphError(
-                f"expected graphs of at least two nodes for '{self.name}' to learn from, got none; pass some."
-            )
-        for graph in graphs:
-            PairSpace.of(graph)
-        check_widths(graphs)
+        check_task(asked, self)
+        graphs = training_graphs(graphs, self.name, needed=self._needs_graphs())
         know_classes(asked, graphs)
         self._forget()
         try:
@@ -203,7 +208,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             options: What is wanted, each a keyword of its own; all may be left out.
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
-                  any other.
+                  any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
                 - constraints, budget: What may change, and how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
                 - keep: At most this many counterfactuals are kept.
@@ -243,6 +248,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         given = complete(options)
         self._check_call(graph, given["seed"])
+        if gives_values(self.oracle_):
+            raise TargetError(
+                "expected a model of classes for an answer to each class, got one of values; call explain "
+                "with a target such as '>0.5'."
+            )
         with session(self):
             PairSpace.of(graph)
             proba = first_answer(self.oracle_, copy.copy(graph))
@@ -324,7 +334,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 are saved.
         """
         settings, name, words = read_saved(cls, Path(folder))
-        explainer = cls(settings, ranking=ranking or name)
+        explainer = cls(settings, ranking=name if ranking is None else ranking)
         if words != ranking_words(explainer.ranking):
             raise ConfigError(
                 f"expected the ranking that the explainer in {folder} had, {words}, got "

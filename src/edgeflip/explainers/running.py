@@ -16,16 +16,18 @@ from edgeflip.core import FREE, Noise, PairEdits
 from edgeflip.errors import EdgeflipError, NotApplicableError
 from edgeflip.explainers.checking import (
     check_options,
-    check_target,
     fingerprint_of,
     first_answer,
     frozen,
+    goal_of,
     ranking_words,
 )
+from edgeflip.explainers.doubts import doubts_about
 from edgeflip.explainers.options import ExplainOptions
-from edgeflip.oracle import Budget, ClassGoal, SearchEnded
+from edgeflip.oracle import Budget, ClassGoal, SearchEnded, ValueGoal
 from edgeflip.search import (
     Certificate,
+    Counterfactual,
     CounterfactualSet,
     Ended,
     Finish,
@@ -62,6 +64,9 @@ PairProblem: TypeAlias = Problem[PairEdits, ClassGoal]
 
 PairSearch: TypeAlias = Search[PairEdits, ClassGoal]
 """The search for that."""
+
+GraphSearch: TypeAlias = Search[PairEdits, ClassGoal | ValueGoal]
+"""The same for methods that need no classes."""
 
 Check: TypeAlias = Callable[[], None]
 """Raises `SearchEnded` when the time is up."""
@@ -200,7 +205,7 @@ def _answer(
         goal=search.goal,
         output=tuple(search.output.tolist()),
         counterfactuals=tuple(found),
-        trace=_trace(search, end, bool(found), flips),
+        trace=_trace(search, end, found, flips),
         provenance=_provenance(explainer, call),
         factual=search.factual,
         certificate=certificate,
@@ -238,8 +243,14 @@ def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> E
     return end or Ended()
 
 
-def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Trace:
+def _trace(
+    search: Search[Any, Any], end: Ended, found: Sequence[Counterfactual], flips: int
+) -> Trace:
     message = end.because or _LIMITS.get(end.reason, "")
+    doubts = doubts_about(search, found) if end.reason in _COMPLETE else []
+    if doubts:
+        search.note(warnings=doubts)
+        message = "; ".join([message, *doubts] if message else doubts)
     if found:
         status: Any = "found"
     else:
@@ -260,7 +271,7 @@ def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Tra
 
 def begin_graph(
     explainer: CounterfactualExplainer[Any], graph: Data, given: ExplainOptions, call: Call
-) -> PairSearch:
+) -> GraphSearch:
     """A search for one graph, with its label read and the call's wishes checked."""
     started, cpu_started = time.perf_counter(), cpu_seconds()
     oracle = explainer.oracle_
@@ -269,15 +280,14 @@ def begin_graph(
     space = PairEdits.of(
         graph, FREE if given["constraints"] is None else given["constraints"], given["fill"]
     )
-    proba = first_answer(oracle, graph)
-    label, before = int(proba.argmax()), tuple(proba.tolist())
-    names = getattr(oracle, "class_names", None)
-    target = check_target(given["target"], label, len(proba), names)
-    goal = ClassGoal(before, target, names)
+    output = first_answer(oracle, graph)
+    goal = goal_of(oracle, output, given["target"])
     # Graphs explained with one seed still get draws of their own.
     edges = zlib.crc32(space.pairs.edge_ids.numpy().tobytes())
     stream = f"{call.seed} {space.pairs.num_nodes} {edges}"
-    problem = Problem(space, goal, proba, oracle, stream)
+    problem: Problem[PairEdits, ClassGoal | ValueGoal] = Problem(
+        space, goal, output, oracle, stream
+    )
     search = begin(explainer, problem, call)
     seconds = time.perf_counter() - started
     search.oracle.restart(spent=seconds)

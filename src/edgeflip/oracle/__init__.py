@@ -35,6 +35,7 @@ from edgeflip.oracle.model import (
     ModelOracle,
 )
 from edgeflip.oracle.outputs import (
+    Task,
     one_line,
 )
 from edgeflip.oracle.protocols import (
@@ -42,6 +43,10 @@ from edgeflip.oracle.protocols import (
     EditOracle,
     Oracle,
     ValueOracle,
+    gives_values,
+)
+from edgeflip.oracle.values import (
+    ValueGoal,
 )
 from edgeflip.oracle.weighted import (
     SoftGraphs,
@@ -70,11 +75,14 @@ __all__ = [
     "OutputReading",
     "SearchEnded",
     "SoftGraphs",
+    "Task",
+    "ValueGoal",
     "ValueOracle",
     "as_oracle",
     "batches",
     "checked_answers",
     "checked_proba",
+    "gives_values",
     "goal_from_dict",
     "masked_graph",
     "masked_proba",

@@ -11,6 +11,9 @@ from edgeflip.support.journal import (
     key_of,
     read_rows,
 )
+from edgeflip.support.numbers import (
+    plain_number,
+)
 from edgeflip.support.progress import (
     progress_bar,
 )
@@ -57,6 +60,7 @@ __all__ = [
     "key_of",
     "one_thread",
     "package_version",
+    "plain_number",
     "progress_bar",
     "read_artifact",
     "read_json",
