@@ -78,9 +78,13 @@ class Explanation:
         if not all_found:
             raise typer.Exit(NOTHING_FOUND)
 
-    def _target(self, bundle: DatasetBundle | None) -> int | None:
-        """The wanted class by number, checked where the classes are known."""
+    def _target(self, bundle: DatasetBundle | None) -> int | str | None:
+        """The wanted class by number, checked where the classes are known; for values as it is."""
         name = self.wanted.target
+        if self.user_model.gives_values:
+            self.trained.check_seed()
+            self.wanted.check()
+            return name
         target = None if name is None else class_number(bundle, name)
         self.trained.check_seed()
         self.wanted.check()
@@ -191,6 +195,7 @@ def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_js
 
 def _show_counterfactuals(answer: CounterfactualSet) -> None:
     figures = ["probability", "fidelity", "score"]
+    figures = [name for name in figures if name in answer.to_rows()[0]]
     figures += ["robustness"] if answer.counterfactuals[0].robustness is not None else []
     rows = table(
         "rank", "added", "removed", "size", "to", *figures, numbers=["rank", "size", *figures]

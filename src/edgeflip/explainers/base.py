@@ -19,6 +19,7 @@ from edgeflip.errors import (
     TargetError,
 )
 from edgeflip.explainers.checking import (
+    check_has_classes,
     check_kinds,
     check_ranking,
     check_task,
@@ -31,6 +32,7 @@ from edgeflip.explainers.checking import (
     width_of,
 )
 from edgeflip.explainers.options import ExplainOptions, complete
+from edgeflip.explainers.ranked import Ranked
 from edgeflip.explainers.running import (
     Call,
     Check,
@@ -40,8 +42,8 @@ from edgeflip.explainers.running import (
     session,
 )
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
-from edgeflip.oracle import Budget, Model, Oracle, as_oracle, gives_values
-from edgeflip.presets import Preset, load_preset
+from edgeflip.oracle import Budget, Model, Oracle, as_oracle
+from edgeflip.presets import Preset, check_dataset, load_preset
 from edgeflip.search import (
     CounterfactualSet,
     Ended,
@@ -63,7 +65,7 @@ from edgeflip.support import (
 ConfigT = TypeVar("ConfigT")
 
 
-class CounterfactualExplainer(ABC, Generic[ConfigT]):
+class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     """Base of all explainers.
 
     A new method writes `_search`, which asks about candidate edits, and `_fit` when it learns
@@ -117,24 +119,10 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"got {type(config).__name__}."
             )
         self.config: ConfigT = config if config is not None else self.config_type()
-        self.ranking = ranking if ranking is not None else self.default_ranking
+        self.ranking = make_ranking(self.default_ranking if ranking is None else ranking)
         self.progress = progress
         self._plain: tuple[ConfigT, dict[str, Any]] | None = None
         self._check_ranking()
-
-    def __repr__(self) -> str:
-        """The method, its ranking and whether it is fitted."""
-        state = "fitted" if hasattr(self, "oracle_") else "not fitted"
-        return f"{type(self).__name__}(ranking={ranking_words(self.ranking)[:80]}, {state})"
-
-    @property
-    def ranking(self) -> Ranking:
-        """How counterfactuals are scored; set it to a policy, or to a name of `make_ranking`."""
-        return self._ranking
-
-    @ranking.setter
-    def ranking(self, ranking: Ranking | str) -> None:
-        self._ranking: Ranking = make_ranking(ranking)
 
     @classmethod
     def for_dataset(
@@ -148,11 +136,15 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """The explainer with the preset of a dataset, or with settings that suit any data.
 
         Args:
-            dataset: Name of the dataset; None for settings that suit any data.
+            dataset: Name of a dataset with a preset; None for settings that suit any data.
             profile: `"paper"`, `"cpu"` or `"smoke"`.
             overrides: Settings that replace the preset's.
             ranking: How counterfactuals are scored; the method's own ranking when left out.
+
+        Raises:
+            UnknownNameError: If there is no preset of this name.
         """
+        check_dataset(dataset, profile)
         preset = load_preset(dataset, profile)
         values = {**cls._preset_table(preset), **(overrides or {})}
         settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
@@ -248,11 +240,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         given = complete(options)
         self._check_call(graph, given["seed"])
-        if gives_values(self.oracle_):
-            raise TargetError(
-                "expected a model of classes for an answer to each class, got one of values; call explain "
-                "with a target such as '>0.5'."
-            )
+        check_has_classes(self.oracle_)
         with session(self):
             PairSpace.of(graph)
             proba = first_answer(self.oracle_, copy.copy(graph))

@@ -78,6 +78,15 @@ def check_task(oracle: Any, explainer: CounterfactualExplainer[Any]) -> None:
         )
 
 
+def check_has_classes(oracle: Any) -> None:
+    """Refuse a model of values where an answer for each class is wanted."""
+    if gives_values(oracle):
+        raise TargetError(
+            "expected a model of classes for an answer to each class, got one of values; call explain with a "
+            "target such as '>0.5'."
+        )
+
+
 def _takes_values(method: Any) -> bool:
     # Goals of another kind are values too, of a package of one's own.
     return method.goals is not None and any(kind != ClassGoal.kind for kind in method.goals)

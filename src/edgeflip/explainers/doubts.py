@@ -26,13 +26,13 @@ _COMPARED = 3
 _SAME = 1e-6
 
 _UNSTEADY = (
-    "the model answers differently about the same graph, so nothing it says is certain; look for dropout "
+    "The model answers differently about the same graph, so nothing it says is certain: look for dropout "
     "or other randomness that model.eval() does not switch off, and for layers that mix the graphs of a "
-    "batch"
+    "batch."
 )
 _CONSTANT = (
-    "the model gave the same answer for all {count:,} edited graphs that were tried; it may not read edges, "
-    "or its output may be saturated"
+    "The model gave the same answer for all {count:,} edited graphs that were tried: it may not read edges, "
+    "or its output may be saturated."
 )
 
 

@@ -53,6 +53,9 @@ _COPIES = 8
 # Ends after which there is time to look for needless edits.
 _COMPLETE = ("exhausted", "best_possible", "good_enough", "out_of_calls", "enough_flips")
 
+# Ends after which nobody waits for anything more.
+_CUT_SHORT = ("cancelled", "interrupted", "not_applicable")
+
 _LIMITS = {
     "timeout": "the time was up; allow more with Budget(seconds=…)",
     "out_of_calls": "the calls were used up; allow more with Budget(oracle_calls=…)",
@@ -247,10 +250,9 @@ def _trace(
     search: Search[Any, Any], end: Ended, found: Sequence[Counterfactual], flips: int
 ) -> Trace:
     message = end.because or _LIMITS.get(end.reason, "")
-    doubts = doubts_about(search, found) if end.reason in _COMPLETE else []
+    doubts = doubts_about(search, found) if end.reason not in _CUT_SHORT else []
     if doubts:
         search.note(warnings=doubts)
-        message = "; ".join([message, *doubts] if message else doubts)
     if found:
         status: Any = "found"
     else:

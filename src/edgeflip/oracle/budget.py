@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import AnswerStore, EditSpace, PairEdits, PairSpace, candidate_keys
-from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, OracleError
+from edgeflip.errors import BudgetExhausted, ConfigError, EdgeflipError, OracleError
 from edgeflip.oracle.outputs import is_distribution, one_line
 from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle, gives_values
 from edgeflip.support import plain_number
@@ -283,7 +283,7 @@ def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
     oracle = cast(ValueOracle, oracle)
     try:
         values = torch.as_tensor(oracle.predict_values(graphs)).detach().float().cpu()
-    except (OracleError, GraphError):
+    except EdgeflipError:
         raise
     except Exception as error:
         raise OracleError(
@@ -302,7 +302,7 @@ def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
     """`oracle.predict_proba` with its answer checked, for oracles that are not ours [graphs, C]."""
     try:
         proba = torch.as_tensor(oracle.predict_proba(graphs)).detach().float().cpu()
-    except (OracleError, GraphError):
+    except EdgeflipError:
         raise
     except Exception as error:
         raise OracleError(

@@ -107,6 +107,10 @@ class ModelOracle:
         self.call = call
         self._call: ModelCall = bind_call(model, call)
         known = num_classes if num_classes is not None or names is None else len(names)
+        if returns == "labels" and known is None:
+            raise ConfigError(
+                "expected num_classes for a model that returns='labels', got none; pass num_classes=."
+            )
         self._reader = OutputReader(task, returns, known, names)
         self.device: torch.device = (
             torch.device(device) if device is not None else _device_of(model)

@@ -130,6 +130,14 @@ class ValueGoal:
         """The value."""
         return f"{output[0]:.4g}"
 
+    def row(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
+        """The values before and after, and how far beyond the threshold the new one is."""
+        beyond = self._sign * (after[0] - self.threshold)
+        return {
+            name: float(f"{value:.6g}")
+            for name, value in (("from", before[0]), ("to", after[0]), ("margin", beyond))
+        }
+
     @property
     def wanted(self) -> str:
         """Which values would do."""

@@ -292,18 +292,28 @@ class CounterfactualSet(GoalReading):
                 "rank": rank,
                 **entry.edits.to_dict(),
                 "size": entry.size,
-                "from": self.predicted,
-                "to": entry.predicted,
+                **self._change(entry),
                 "fidelity": entry.fidelity,
-                "probability": entry.output[entry.predicted],
                 "score": entry.score,
                 "found_at": entry.found_at,
                 "ring": entry.ring,
-                "margin": entry.margin,
                 "robustness": entry.robustness,
             }
             for rank, entry in enumerate(self.counterfactuals, start=1)
         ]
+
+    def _change(self, entry: Counterfactual) -> dict[str, Any]:
+        """What became of the output, as columns of a table."""
+        row = getattr(self.goal, "row", None)
+        if row is not None:
+            change: dict[str, Any] = row(self.output, entry.output)
+            return change
+        return {
+            "from": self.predicted,
+            "to": entry.predicted,
+            "probability": entry.output[entry.predicted],
+            "margin": entry.margin,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The whole answer as plain values for JSON, with a checksum against tampering."""
