@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -217,7 +219,7 @@ def test_a_goal_says_how_near_values_are(target):
     assert goal_from_dict(json.loads(json.dumps(goal.to_dict()))) == goal
 
 
-MODEL = '''
+MODEL = """
 import torch
 from torch import nn
 from torch_geometric.nn import global_add_pool
@@ -229,7 +231,7 @@ class Size(nn.Module):
 
 def build():
     return Size()
-'''
+"""
 
 
 def test_the_command_line_takes_values(tmp_path):
@@ -261,3 +263,20 @@ def test_the_command_line_takes_values(tmp_path):
     assert "12" in shown.stdout
     for wrong in (("--task", "regression"), ("--task", "guess"), ("--target", ">11")):
         assert run(*wrong).exit_code == 2
+
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.mark.parametrize(
+    ("page", "word", "said"),
+    [("own_graphs.md", "Solubility", "'margin'"), ("engine.md", "", " : 0.5")],
+)
+def test_the_examples_in_the_docs_work(page, word, said, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
+    space = {"__name__": "docs"}
+    for block in blocks:
+        if word in block:
+            exec(compile(block, page, "exec"), space)
+    told = capsys.readouterr().out
+    assert said in told

@@ -181,7 +181,9 @@ def test_the_calls_that_messages_name_work():
     graph = graph_from_networkx(nx.cycle_graph(5))
     assert explain(lambda graphs: [[float(g.num_edges), 9.0] for g in graphs], graph).found
     pytest.importorskip("rdkit")
-    assert explain(lambda graphs: [[float(g.num_edges), 5.0] for g in graphs], molecule_graph("CCO"))
+    assert explain(
+        lambda graphs: [[float(g.num_edges), 5.0] for g in graphs], molecule_graph("CCO")
+    )
     batch = Batch.from_data_list(GRAPHS)
     assert len(explain(example_oracle(), batch.to_data_list())) == 3
     assert len(explain(example_oracle(), iter(GRAPHS))) == 3
@@ -319,7 +321,7 @@ def test_representations_are_short():
         search,
         search.ask(space.allowed[:, None]),
         PairSpace.of(GRAPH),
-        Constraints(frozen_nodes=range(200), room={node: 1 for node in range(99)}),
+        Constraints(frozen_nodes=range(200), room=dict.fromkeys(range(99), 1)),
         Constraints(rules=lambda graph, edits: True),
         fit_links(GRAPHS, oracle, settings),
         GRAPH,

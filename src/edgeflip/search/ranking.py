@@ -280,7 +280,7 @@ def _checked(ranking: Ranking) -> Ranking:
     """A ranking as it is, tried on two made-up counterfactuals."""
     wanted = "a name, a function of fidelity and size, or an object with rate(flips)"
     if isinstance(ranking, type) or not (hasattr(ranking, "rate") or callable(ranking)):
-        got = f"the class {ranking.__name__}" if isinstance(ranking, type) else repr(ranking)
+        got = f"the type {ranking.__name__}" if isinstance(ranking, type) else repr(ranking)
         raise ConfigError(
             f"expected a ranking ({wanted}), got {got}; names are {', '.join(RANKINGS)}."
         )
