@@ -254,6 +254,9 @@ def test_fit_takes_a_list_of_graphs_and_says_so():
         with pytest.raises(GraphError) as error:
             EdgeFlip().fit(wrong, example_oracle())
         assert_sentence(error, word)
+        with pytest.raises(GraphError) as error:
+            EdgeFlip().fit([], example_oracle()).explain_many(wrong)
+        assert_sentence(error, word.replace("[graph]", "explain(graph)"))
 
 
 def test_a_ranking_is_checked_when_it_is_given_and_when_it_is_set():
@@ -271,6 +274,13 @@ def test_a_ranking_is_checked_when_it_is_given_and_when_it_is_set():
             assert_sentence(error, "ranking")
     with pytest.raises(UnknownNameError):
         explainer.ranking = "spars"
+
+
+def test_rules_that_are_none_are_refused():
+    for wrong in (3, [3], "no"):
+        with pytest.raises(EdgeflipError) as error:
+            Constraints(rules=wrong)
+        assert_sentence(error, "rules")
 
 
 def test_candidates_that_are_none_are_refused_with_a_sentence():

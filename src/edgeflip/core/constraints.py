@@ -89,7 +89,12 @@ class Constraints:
         object.__setattr__(self, "frozen_nodes", nodes)
         object.__setattr__(self, "frozen_edges", kept)
         object.__setattr__(self, "forbidden_pairs", barred)
-        rules = (self.rules,) if callable(self.rules) else tuple(self.rules)
+        rules = (self.rules,) if callable(self.rules) else self.rules
+        if not isinstance(rules, list | tuple) or not all(callable(rule) for rule in rules):
+            raise ConstraintError(
+                f"expected rules as functions of graph and edits, got {self.rules!r}; write rules=(rule,)."
+            )
+        rules = tuple(rules)
         if self.keep_connected and stays_connected not in rules:
             rules = (stays_connected, *rules)
         object.__setattr__(self, "rules", rules)

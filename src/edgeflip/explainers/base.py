@@ -27,6 +27,7 @@ from edgeflip.explainers.checking import (
     first_answer,
     frozen,
     know_classes,
+    listed,
     ranking_words,
     training_graphs,
     width_of,
@@ -268,6 +269,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             EdgeflipError: If one of the graphs, the target or the constraints make no sense.
         """
         given = complete(options)
+        graphs = listed(graphs, "call explain(graph) for one")
         if self.explains_together:
             return explain_together(self, graphs, given)
         return [answer for graph in graphs for answer in explain_together(self, [graph], given)]

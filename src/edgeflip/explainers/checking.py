@@ -28,6 +28,23 @@ if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
 
 
+def listed(graphs: Any, advice: str) -> list[Data]:
+    """Graphs as a list, or a sentence what came in their place, and what to do."""
+    if isinstance(graphs, Data):
+        raise GraphError(f"expected a list of graphs, got one graph; {advice}.")
+    if isinstance(graphs, str):
+        raise no_graph(graphs)
+    try:
+        given = list(graphs)
+    except TypeError:
+        got = type(graphs).__name__
+        raise GraphError(f"expected a list of graphs, got {got}; {advice}.") from None
+    for graph in given:
+        if not isinstance(graph, Data):
+            raise no_graph(graph)
+    return given
+
+
 def training_graphs(graphs: Any, method: str, *, needed: bool) -> list[Data]:
     """The graphs of `fit`, each checked, without those of one node.
 
@@ -39,21 +56,7 @@ def training_graphs(graphs: Any, method: str, *, needed: bool) -> list[Data]:
     Raises:
         GraphError: If that is no list of graphs, or there are none where some are needed.
     """
-    if isinstance(graphs, Data):
-        raise GraphError(
-            "expected a list of graphs to learn from, got one graph; pass fit([graph], model), or "
-            "fit([], model) to learn from none."
-        )
-    try:
-        given = list(graphs)
-    except TypeError:
-        raise GraphError(
-            f"expected a list of graphs to learn from, got {type(graphs).__name__}; pass "
-            "fit(graphs, model), or fit([], model) to learn from none."
-        ) from None
-    for graph in given:
-        if not isinstance(graph, Data):
-            raise no_graph(graph)
+    given = listed(graphs, "pass fit([graph], model), or fit([], model) to learn from none")
     if needed and not given:
         raise GraphError(f"expected graphs for '{method}' to learn from, got none; pass some.")
     # One node has no pair to learn from; such molecules are in many files.
