@@ -37,8 +37,8 @@ class ExplainOptions(TypedDict, total=False):
         "int | str | None",
         Option(
             None,
-            "The wanted class, by number or name; any other class by default. For a model of values: "
-            "'>0.5', '<0.5', '+0.3' or '-0.3'.",
+            "The wanted class, by number or name; any other class by default. For a model of values such "
+            "as '>0.5' or '+0.3'.",
         ),
     ]
     constraints: Annotated["Constraints | None", Option(None, "What may change.")]
