@@ -261,8 +261,8 @@ def test_fit_takes_a_list_of_graphs_and_says_so():
 
 def test_a_ranking_is_checked_when_it_is_given_and_when_it_is_set():
     explainer = make_explainer("random").fit([], example_oracle())
-    explainer.ranking = "sparse"
-    assert repr(explainer.ranking) == "SmallestFirst()"
+    explainer.ranking = "confident"
+    assert repr(explainer.ranking) == "Confident()"
     assert explainer.explain(GRAPH).found
     for wrong in (3, None, lambda fidelity: fidelity, lambda fidelity, size: 1.0, Scikit):
         with pytest.raises(ConfigError) as error:
@@ -273,7 +273,7 @@ def test_a_ranking_is_checked_when_it_is_given_and_when_it_is_set():
                 EdgeFlip(ranking=wrong)
             assert_sentence(error, "ranking")
     with pytest.raises(UnknownNameError):
-        explainer.ranking = "spars"
+        explainer.ranking = "confidnt"
 
 
 def test_rules_that_are_none_are_refused():
@@ -324,7 +324,7 @@ def test_representations_are_short():
         ModelOracle(OwnNames(), task="regression"),
         MeteredOracle(oracle),
         EdgeFlip().fit([], oracle),
-        EdgeFlip(ranking="paper=1,sparse=0.5"),
+        EdgeFlip(ranking="paper=1,confident=0.5"),
         bundle_from([nx.path_graph(n) for n in range(3, 23)], [0, 1] * 10),
         space,
         problem,
