@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from conftest import assert_sentence, make_graph
-from edgeflip import Constraints, EditSet, ModelOracle, PairSpace, make_explainer
+from edgeflip import Constraints, EditSet, ModelOracle, PairEdits, PairSpace, make_explainer
 from edgeflip.datasets import load_dataset
 from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.chemistry import (
@@ -51,9 +51,30 @@ def test_a_molecule_comes_back_as_it_was(smiles):
     assert to_smiles(molecule_graph(smiles)) == canonical(smiles)
 
 
-def test_what_is_no_molecule_is_none():
-    assert molecule_graph("C1CC") is None
-    assert molecule_graph("") is None
+@pytest.mark.parametrize(
+    ("smiles", "reason"),
+    [("C1CC", "ring"), ("", "empty"), ("C(C)(C)(C)(C)C", "valence"), ("not a molecule", "parse")],
+)
+def test_what_is_no_molecule_is_refused_with_the_reason(smiles, reason, capfd):
+    with pytest.raises(GraphError) as error:
+        molecule_graph(smiles)
+    assert_sentence(error, smiles, reason)
+    assert capfd.readouterr().err == ""
+
+
+def test_an_edited_molecule_has_no_stale_smiles():
+    graph = molecule_graph("OC(=O)c1ccccc1")
+    cut = EditSet(removed={(1, 3)})
+    for edited in (
+        cut.apply(graph),
+        PairEdits.of(graph).apply(PairEdits.of(graph).row(cut)[None])[0],
+    ):
+        assert "smiles" not in edited
+        assert edited.edited_from == "OC(=O)c1ccccc1"
+        assert to_smiles(edited) == "O=CO.c1ccccc1"
+    batch = PairEdits.of(graph).batch(PairEdits.of(graph).row(cut)[None])
+    assert "smiles" not in batch
+    assert graph.smiles == "OC(=O)c1ccccc1"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def problems(draw):
         max_removed=draw(limit),
         max_edits=draw(limit),
         frozen_nodes=draw(st.frozensets(st.integers(0, graph.num_nodes - 1), max_size=2)),
-        frozen_edges=draw(some_pairs),
+        frozen_edges=draw(some_pairs) & edge_pairs(graph),
         forbidden_pairs=draw(some_pairs),
     )
     sets = draw(st.lists(st.sets(st.sampled_from(pairs), max_size=4), max_size=8))
@@ -134,8 +134,10 @@ def test_an_edge_that_is_forbidden_as_a_pair_may_still_go():
     assert Constraints(forbidden_pairs={(0, 1)}).allows(PATH, CUT_ONE)
 
 
-def test_a_missing_edge_that_is_frozen_may_still_come():
-    assert Constraints(frozen_edges={(0, 2)}).allows(PATH, ADD_ONE)
+def test_a_frozen_edge_that_is_not_there_is_refused():
+    with pytest.raises(ConstraintError) as error:
+        Constraints(frozen_edges={(0, 1), (0, 2)}).on(PairSpace.of(PATH))
+    assert_sentence(error, "(0, 2)", "forbidden_pairs")
 
 
 @pytest.mark.parametrize("edits", [EditSet(added={(0, 1)}), EditSet(removed={(0, 2)})])

@@ -175,9 +175,13 @@ def test_logits_read_as_probabilities_are_refused(model):
 
 
 def test_a_signature_that_does_not_tell_is_refused():
+    class Ambiguous(OddSignature):
+        def forward(self, features, edges, weights, graph_of_node):
+            return super().forward(features, edges, graph_of_node)
+
     with pytest.raises(ConfigError) as error:
-        ModelOracle(OddSignature())
-    assert_sentence(error, "features, edges, graph_of_node", "call=")
+        ModelOracle(Ambiguous())
+    assert_sentence(error, "features, edges, weights, graph_of_node", "call=")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from edgeflip.explainers import EdgeFlip
 from edgeflip.links import LinkModel
 from edgeflip.metrics import Descriptors, describe
 from edgeflip.oracle import ModelOracle
-from edgeflip.presets import load_preset
+from edgeflip.presets import load_preset, preset_name
 from edgeflip.support import Row, checksum, code_version, read_json, write_json
 from edgeflip.training import data_checksum, links_once, oracle_for
 
@@ -112,7 +112,7 @@ class Ground:
         """A link predictor that rates edges, the same for every method."""
         profile = "smoke" if self.spec.profile == "smoke" else "cpu"
         settings = EdgeFlip.for_dataset(
-            self.bundle.name, profile=profile, overrides={"one_hot": False}
+            preset_name(self.bundle.name), profile=profile, overrides={"one_hot": False}
         ).link_settings
         graphs = [*self.bundle.train, *self.bundle.val]
         with self.clock.of("training"):

@@ -14,6 +14,7 @@ from edgeflip.explainers import (
     explainer_class,
     list_explainers,
 )
+from edgeflip.presets import preset_name
 
 VARIANTS = (
     "dr-cfgnn -DeN -OH",
@@ -108,7 +109,7 @@ _KNOWN = {
 def _published(label: str, dataset: str) -> Any:
     """The published settings of the column that a label names."""
     if label in PUBLISHED and label not in VARIANTS:
-        return explainer_class(label).for_dataset(dataset, profile="paper").config
+        return explainer_class(label).for_dataset(preset_name(dataset), profile="paper").config
     found = _VARIANT.fullmatch(label)
     if found is None:
         return None
@@ -118,4 +119,4 @@ def _published(label: str, dataset: str) -> Any:
         "one_hot": one_hot == "+",
         "published_code": PublishedCode() if code else None,
     }
-    return DRCFGNN.for_dataset(dataset, profile="paper", overrides=overrides).config
+    return DRCFGNN.for_dataset(preset_name(dataset), profile="paper", overrides=overrides).config

@@ -14,6 +14,7 @@ from edgeflip.bench.labels import check_label
 from edgeflip.datasets import canonical_name
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
+from edgeflip.presets import preset_name
 from edgeflip.support import STRICT, checksum, read_settings
 
 
@@ -164,7 +165,7 @@ class BenchSpec:
         """The explainer of a method on a dataset, not fitted yet."""
         return make_explainer(
             method.name,
-            dataset=dataset,
+            dataset=preset_name(dataset),
             profile=method.profile or self.profile,
             overrides=dict(method.settings),
         )

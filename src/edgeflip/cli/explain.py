@@ -82,9 +82,13 @@ class Explanation:
         if not all_found:
             raise typer.Exit(NOTHING_FOUND)
 
-    def _target(self, bundle: DatasetBundle | None) -> int | None:
-        """The wanted class by number, checked where the classes are known."""
+    def _target(self, bundle: DatasetBundle | None) -> int | str | None:
+        """The wanted class by number, checked where the classes are known; for values as it is."""
         name = self.wanted.target
+        if self.user_model.gives_values:
+            self.trained.check_seed()
+            self.wanted.check()
+            return name
         target = None if name is None else class_number(bundle, name)
         self.trained.check_seed()
         self.wanted.check()

@@ -190,13 +190,34 @@ class UserModel(OptionGroup):
     weights: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Its weights, as safetensors.")
     ] = None
+    task: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What it gives: classification, or regression, with a --target such as '>0.5' or '+0.3'.",
+        ),
+    ] = "classification"
+
+    @property
+    def gives_values(self) -> bool:
+        """Whether the user's model gives values and no classes."""
+        if self.task not in ("classification", "regression"):
+            raise ConfigError(
+                f"expected --task classification or regression, got '{self.task}'; correct it."
+            )
+        if self.task == "regression" and self.model is None:
+            raise ConfigError(
+                "expected --task regression with a model of your own, got none; pass --model."
+            )
+        return self.task == "regression"
 
     def load(self, bundle: DatasetBundle | None) -> ModelOracle:
         """The model as an oracle, with the class names of the data it is asked about."""
         from edgeflip.cli.user_model import user_oracle
 
         assert self.model is not None
-        return user_oracle(self.model, self.weights, bundle.class_names if bundle else None)
+        names = bundle.class_names if bundle and not self.gives_values else None
+        return user_oracle(self.model, self.weights, names, values=self.gives_values)
 
 
 @dataclass(frozen=True)
@@ -231,13 +252,14 @@ class Method(OptionGroup):
     def explainer(self, dataset: str | None, profile: str) -> CounterfactualExplainer[Any]:
         """The explainer with the preset of a dataset and what the user replaced of it."""
         from edgeflip.explainers import make_explainer
+        from edgeflip.presets import preset_name
 
         overrides = read_overrides(self.settings or [])
         flags = {"denoise": self.denoise, "one_hot": self.one_hot, "factual": self.factual}
         overrides |= {key: value for key, value in flags.items() if value is not None}
         return make_explainer(
             self.method,
-            dataset=dataset,
+            dataset=preset_name(dataset),
             profile=profile,
             overrides=overrides,
             ranking=self.ranking,

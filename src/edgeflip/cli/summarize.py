@@ -21,6 +21,7 @@ from edgeflip.errors import ConfigError, TargetError
 from edgeflip.explainers import Aim, GCFExplainer, Summary, asker
 from edgeflip.explainers import summarize as walk_and_summarize
 from edgeflip.oracle import ModelOracle, checked_proba
+from edgeflip.presets import preset_name
 from edgeflip.support import progress_bar, seeded, write_json, write_lines
 
 _MARKS = (1, 2, 3, 5, 10, 25, 50, 100)
@@ -62,7 +63,7 @@ class Summarizing:
 
     def _config(self) -> Any:
         explainer = GCFExplainer.for_dataset(
-            self.source.dataset,
+            preset_name(self.source.dataset),
             profile=self.trained.profile,
             overrides=read_overrides(self.wanted.settings or []),
         )

@@ -12,6 +12,7 @@ from edgeflip.cli.console import say, show, table
 from edgeflip.cli.options import Source, Training
 from edgeflip.cli.terminal import print_json
 from edgeflip.explainers import make_explainer
+from edgeflip.presets import preset_name
 from edgeflip.training import (
     TrainingReport,
     fitted_explainer,
@@ -27,7 +28,9 @@ def train_models(
     """Train an oracle and, with a method, an explainer beside it."""
     profile, seed = training.profile, training.seed
     explainer = (
-        None if method is None else make_explainer(method, dataset=source.dataset, profile=profile)
+        None
+        if method is None
+        else make_explainer(method, dataset=preset_name(source.dataset), profile=profile)
     )
     training.check_seed()
     bundle = source.bundle()

@@ -11,11 +11,15 @@ from safetensors.torch import load_file
 from torch import nn
 
 from edgeflip.errors import ConfigError, EdgeflipError, unknown_name
-from edgeflip.oracle import ModelOracle
+from edgeflip.oracle import ModelOracle, Task
 
 
 def user_oracle(
-    spec: str, weights: Path | None, class_names: tuple[str, ...] | None = None
+    spec: str,
+    weights: Path | None,
+    class_names: tuple[str, ...] | None = None,
+    *,
+    values: bool = False,
 ) -> ModelOracle:
     """A model that a function of a Python file builds, with weights from a safetensors file.
 
@@ -23,6 +27,7 @@ def user_oracle(
         spec: `file.py:function`; the function takes nothing and returns a module.
         weights: a safetensors file; none when the function loads them itself.
         class_names: of the model's classes.
+        values: whether it gives values and no classes.
     """
     file, _, function = spec.rpartition(":")
     path = Path(file)
@@ -55,7 +60,8 @@ def user_oracle(
         )
     if weights is not None:
         _take_weights(model, weights)
-    return ModelOracle(model.eval(), class_names=class_names)
+    task: Task = "regression" if values else "classification"
+    return ModelOracle(model.eval(), class_names=class_names, task=task)
 
 
 def _take_weights(model: nn.Module, weights: Path) -> None:

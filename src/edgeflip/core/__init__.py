@@ -39,6 +39,7 @@ from edgeflip.core.graphs import (
     PairSpace,
     edge_pairs,
     fingerprint,
+    no_graph,
     non_edges,
 )
 from edgeflip.core.noise import (
@@ -101,6 +102,7 @@ __all__ = [
     "fingerprint",
     "first_occurrences",
     "gcn_normalised",
+    "no_graph",
     "node_features",
     "non_edges",
     "padded",

@@ -14,6 +14,7 @@ from edgeflip.core.edits import (
     edge_attributes,
     edited_columns,
     fill_rows,
+    without_stale,
 )
 from edgeflip.core.graphs import PairSpace
 
@@ -54,7 +55,7 @@ def assemble(
         value = graph[key].cpu()
         rows_of_new = _unique_fill(space, new_ids, key, fill).cpu()
         batch[key] = torch.cat([value[kept_column], rows_of_new.repeat_interleave(2, dim=0)])
-    _repeat_other_attributes(graph, batch, count, skip={"edge_index", *edge_keys})
+    _repeat_other_attributes(without_stale(graph), batch, count, skip={"edge_index", *edge_keys})
     target = device or graph.edge_index.device
     return batch if target.type == "cpu" else batch.to(target)
 

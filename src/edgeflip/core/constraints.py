@@ -14,7 +14,8 @@ from torch_geometric.data import Data
 from edgeflip.core.constraint_words import in_words
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
-from edgeflip.errors import ConstraintError
+from edgeflip.errors import ConstraintError, EditError
+from edgeflip.support import plain_number
 
 Rule: TypeAlias = Callable[[Data, EditSet], bool]
 """A test of a whole edit set on its input graph: true when the edits are allowed."""
@@ -65,7 +66,8 @@ class Constraints:
     def __post_init__(self) -> None:
         """Refuse limits that cannot be met and store collections in one form."""
         for name in ("max_added", "max_removed", "max_edits"):
-            limit = getattr(self, name)
+            limit = plain_number(getattr(self, name))
+            object.__setattr__(self, name, limit)
             if limit is not None and (not isinstance(limit, int) or limit < 0):
                 raise ConstraintError(
                     f"expected {name} as a number of edges (0 or more) or None, got {limit!r}."
@@ -88,10 +90,28 @@ class Constraints:
         object.__setattr__(self, "frozen_nodes", nodes)
         object.__setattr__(self, "frozen_edges", kept)
         object.__setattr__(self, "forbidden_pairs", barred)
-        rules = (self.rules,) if callable(self.rules) else tuple(self.rules)
+        rules = (self.rules,) if callable(self.rules) else self.rules
+        if not isinstance(rules, list | tuple) or not all(callable(rule) for rule in rules):
+            raise ConstraintError(
+                f"expected rules as functions of graph and edits, got {self.rules!r}; write rules=(rule,)."
+            )
+        rules = tuple(rules)
         if self.keep_connected and stays_connected not in rules:
             rules = (stays_connected, *rules)
         object.__setattr__(self, "rules", rules)
+
+    def __repr__(self) -> str:
+        """What differs from no constraints; of long collections how many there are."""
+        parts = []
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value == item.default or (item.name in ("room", "rules") and not value):
+                continue
+            if item.name == "rules":
+                value = [getattr(rule, "__name__", type(rule).__name__) for rule in value]
+            many = isinstance(value, frozenset | Mapping | list) and len(value) > 6
+            parts.append(f"{item.name}={f'<{len(value)}>' if many else value}")
+        return f"Constraints({', '.join(parts)})"
 
     def __and__(self, other: Constraints) -> Constraints:
         """Both at once: an edit set is allowed when each of the two allows it.
@@ -247,6 +267,15 @@ class AllowedEdits:
             True where the candidate keeps every limit [candidates].
         """
         used = toggles >= 0
+        if (
+            toggles.numel()
+            and not -1 <= int(toggles.min()) <= int(toggles.max()) < self.space.num_pairs
+        ):
+            wrong = toggles[(toggles < -1) | (toggles >= self.space.num_pairs)]
+            raise EditError(
+                f"expected ids of node pairs in 0..{self.space.num_pairs - 1}, and -1 where a row is "
+                f"shorter, got {int(wrong[0])}; take them from space.allowed."
+            )
         ids = toggles.clamp(min=0)
         size = used.sum(dim=1)
         allowed = (size <= self.max_edits) & (size > 0)
@@ -364,6 +393,13 @@ def _check_nodes(constraints: Constraints, space: PairSpace) -> None:
                     f"expected pairs of different nodes in 0..{space.num_nodes - 1} in {name}, "
                     f"got ({u}, {v}); correct the pair."
                 )
+    kept = sorted(constraints.frozen_edges)
+    missing = (~space.is_edge(space.ids_of(kept))).nonzero().flatten().tolist() if kept else []
+    if missing:
+        raise ConstraintError(
+            f"expected frozen_edges that exist, got {kept[missing[0]]}, which is no edge; name pairs that "
+            "must not become one in forbidden_pairs."
+        )
 
 
 def _limit(limit: int | None, available: int) -> int:

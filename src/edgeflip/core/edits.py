@@ -180,7 +180,7 @@ def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None
         rows: Distinct pair ids for each wanted graph, -1 where there are fewer [graphs, width].
         fill: Attributes of added edges.
     """
-    graph, edges = space.graph, space.graph.edge_index
+    graph, edges = without_stale(space.graph), space.graph.edge_index
     kept_row, kept, new_row, new = edited_columns(space, rows.sort(dim=1).values)
     owner, order = torch.cat([kept_row, new_row.repeat_interleave(2)]).sort(stable=True)
     counts = torch.bincount(owner, minlength=len(rows)).tolist()
@@ -195,6 +195,22 @@ def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None
         for each, value in zip(edited, values, strict=True):
             each[name] = value.clone(memory_format=torch.contiguous_format)
     return edited
+
+
+STALE = {"smiles": "edited_from"}
+"""What an edit makes untrue, and the name under which the original is kept."""
+
+
+def without_stale(graph: Data) -> Data:
+    """A graph whose attributes will still be true when its edges are edited; itself where all are."""
+    stale = [name for name in STALE if name in graph]
+    if not stale:
+        return graph
+    changed = copy.copy(graph)
+    for name in stale:
+        changed[STALE[name]] = changed[name]
+        del changed[name]
+    return changed
 
 
 def edited_columns(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -108,6 +108,10 @@ class PairSpace:
         columns = column[proper][order].reshape(-1, 2)
         return cls(graph, num_nodes, num_pairs, edge_ids, columns, slots, ends)
 
+    def __repr__(self) -> str:
+        """Nodes and edges."""
+        return f"PairSpace({self.num_nodes} nodes, {self.edge_ids.numel()} edges)"
+
     def slots(self, ids: Tensor) -> Tensor:
         """Position of each pair in `edge_ids`, or -1 where the pair is no edge; any shape."""
         if self._slots is not None:
@@ -220,10 +224,42 @@ def _edge_index(graph: Data) -> Tensor:
     return edge_index
 
 
+def no_graph(value: Any) -> GraphError:
+    """The error for what is no PyG graph, with the one call that makes one of it.
+
+    Example:
+        >>> print(no_graph("CCO"))
+        expected a PyG graph, got the text 'CCO'; pass molecule_graph(text) for a SMILES, read_graph(path) \
+for a file.
+    """
+    kind = type(value)
+    got, call = kind.__name__, "pass torch_geometric.data.Data(x=..., edge_index=...)"
+    if isinstance(value, str | bytes):
+        got = f"the text {value[:40]!r}"
+        call = "pass molecule_graph(text) for a SMILES, read_graph(path) for a file"
+    elif kind.__module__.startswith("networkx"):
+        got = f"a networkx {kind.__name__}"
+        call = "pass graph_from_networkx(graph), from edgeflip"
+    elif isinstance(value, list | tuple):
+        inside = type(value[0]).__name__ if value else "nothing"
+        got = f"a {kind.__name__} of {inside}"
+        edges = "Data(edge_index=to_undirected(torch.tensor(edges).t()), x=...) for a list of edges"
+        call = f"pass the graphs to explain_many(graphs), or {edges}"
+    elif kind.__name__ == "HeteroData":
+        call = "pass data.to_homogeneous(), and a model that reads it"
+    elif kind.__name__ == "DataLoader":
+        call = "pass its data set, loader.dataset"
+    return GraphError(f"expected a PyG graph, got {got}; {call}.")
+
+
 def _checked_num_nodes(graph: Data) -> int:
     if not isinstance(graph, Data):
+        raise no_graph(graph)
+    together = getattr(graph, "_num_graphs", None)
+    if together is not None:
         raise GraphError(
-            f"expected a torch_geometric.data.Data graph, got {type(graph).__name__}; wrap it in Data."
+            f"expected one graph, got a batch of {together}; pass batch.to_data_list(), or its graphs one "
+            "by one."
         )
     _edge_index(graph)
     num_nodes = int(graph.num_nodes or 0)

@@ -71,6 +71,10 @@ class PairEdits:
             check_fill(graph, fill)
         return space
 
+    def __repr__(self) -> str:
+        """The size of the graph and what may change."""
+        return f"PairEdits({self.pairs!r}, {self.constraints!r})"
+
     @cached_property
     def limits(self) -> AllowedEdits:
         """The constraints on this graph, as tensors."""

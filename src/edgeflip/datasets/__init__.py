@@ -31,7 +31,7 @@ from edgeflip.datasets.chemistry import (
     valid_share,
 )
 from edgeflip.datasets.download import fetch_dataset
-from edgeflip.datasets.formats import read_graph
+from edgeflip.datasets.formats import graph_from_networkx, read_graph
 from edgeflip.datasets.stacks import check_trainable, stack_graphs
 from edgeflip.datasets.user_graphs import bundle_from, load_graphs
 from edgeflip.errors import DatasetError, EdgeflipError, unknown_name
@@ -48,6 +48,7 @@ __all__ = [
     "canonical_name",
     "check_trainable",
     "fetch_dataset",
+    "graph_from_networkx",
     "list_datasets",
     "load_dataset",
     "load_graphs",

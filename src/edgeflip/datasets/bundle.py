@@ -84,6 +84,14 @@ class DatasetBundle:
                 f"got {len(used) - len(set(used))} repeats; keep training and test graphs apart."
             )
 
+    def __repr__(self) -> str:
+        """Name, number of graphs, split and classes."""
+        names = ", ".join(self.class_names[:6]) + ", …" * (len(self.class_names) > 6)
+        return (
+            f"DatasetBundle({self.name!r}, {len(self.graphs)} graphs, split "
+            f"{'/'.join(map(str, self.split.sizes))}, classes {names})"
+        )
+
     def constraints_for(self, graph: Data) -> Constraints:
         """What may change in a graph: the rules of chemistry for molecules, otherwise everything."""
         return FREE if self.constraints is None else self.constraints(graph)

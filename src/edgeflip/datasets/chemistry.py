@@ -44,30 +44,66 @@ def rdkit_chem() -> ModuleType:
     return module
 
 
-def molecule_graph(smiles: str, *, bonds: bool = False) -> Data | None:
-    """The graph of a SMILES with PyG's nine atom features as numbers, none if it is no molecule.
+def molecule_graph(smiles: str, *, bonds: bool = False) -> Data:
+    """The graph of a SMILES with PyG's nine atom features as numbers.
 
     Args:
         smiles: the molecule; several parts, separated by dots, are fine.
         bonds: whether bonds carry PyG's three features as `edge_attr`.
+
+    Raises:
+        GraphError: if it is no molecule, with the reason where RDKit gives one.
     """
-    rdkit_chem()
+    chem = rdkit_chem()
+    from rdkit import rdBase
     from torch_geometric.utils import from_smiles
 
-    graph = from_smiles(smiles)
-    if not graph.num_nodes:
-        return None
+    if not isinstance(smiles, str):
+        raise GraphError(
+            f"expected a SMILES as text, got {type(smiles).__name__}; pass one such as 'CCO'."
+        )
+    with rdBase.BlockLogs():
+        # PyG makes an empty graph of what RDKit cannot read, and raises for what it has no number for.
+        try:
+            graph: Data = from_smiles(smiles)
+            reason = "" if graph.num_nodes else _reason(chem, smiles)
+        except (ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+    if reason:
+        raise GraphError(
+            f"expected a SMILES that is a molecule, got '{smiles[:60]}' ({reason}); correct it."
+        )
     graph.x = graph.x.float()
     if not bonds:
         del graph.edge_attr
     return graph
 
 
+def molecule_or_none(smiles: str, *, bonds: bool = False) -> Data | None:
+    """The graph of a SMILES, none if it is no molecule; for files, where that is counted."""
+    try:
+        return molecule_graph(smiles, bonds=bonds)
+    except GraphError:
+        return None
+
+
+def _reason(chem: ModuleType, smiles: str) -> str:
+    """Why RDKit cannot read a SMILES."""
+    if not smiles.strip():
+        return "it is empty"
+    loose = chem.MolFromSmiles(smiles, sanitize=False)
+    if loose is None:
+        return "RDKit cannot parse it: look for an open ring, an open bracket or an unknown atom"
+    problems = chem.DetectChemistryProblems(loose)
+    return " ".join(problems[0].Message().split()) if problems else "RDKit finds no atoms in it"
+
+
 def molecule(graph: Data) -> Any:
     """The RDKit molecule of a graph, atoms in the order of its nodes, sanitised.
 
-    A graph whose edges are no longer those of its `smiles` is that molecule with bonds added and
-    removed. With `z` alone, bond orders are inferred; open valences become hydrogens.
+    An edited graph has no `smiles` of its own but that of the molecule it was `edited_from`, and is that
+    molecule with bonds added and removed. With `z` alone, bond orders are inferred; open valences become
+    hydrogens.
 
     Raises:
         GraphError: if the graph says nothing of its atoms, or is chemically impossible.
@@ -282,7 +318,9 @@ def _parsed(graph: Data) -> tuple[Any, EditSet | None]:
 
 
 def _smiles(graph: Data) -> str | None:
-    smiles = graph.to_dict().get("smiles")
+    """The SMILES of a graph, or of the one it was edited from."""
+    known = graph.to_dict()
+    smiles = known.get("smiles", known.get("edited_from"))
     return smiles if isinstance(smiles, str) else None
 
 

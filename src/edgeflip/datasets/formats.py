@@ -44,7 +44,7 @@ def read_graph(path: str | Path, folder: Path | None = None) -> Data:
     )
 
 
-def graph_from_networkx(graph: Any, *, where: str) -> Data:
+def graph_from_networkx(graph: Any, *, where: str = "the graph") -> Data:
     """A networkx graph as PyG `Data`, nodes in their order.
 
     A node attribute `x` gives the features, a number or a list; otherwise all attributes that are
@@ -53,6 +53,11 @@ def graph_from_networkx(graph: Any, *, where: str) -> Data:
     Args:
         graph: the graph; directions and repeated edges are dropped.
         where: the graph in words, for errors.
+
+    Example:
+        >>> import networkx as nx
+        >>> graph_from_networkx(nx.path_graph(3)).num_edges
+        4
     """
     index = {node: number for number, node in enumerate(graph)}
     pairs = sorted({(min(index[u], index[v]), max(index[u], index[v])) for u, v in graph.edges()})

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, random_split
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
-from edgeflip.datasets.chemistry import molecule_constraints, molecule_graph
+from edgeflip.datasets.chemistry import molecule_constraints, molecule_or_none
 from edgeflip.datasets.formats import graphs_of_table, number_table
 from edgeflip.errors import DatasetError
 
@@ -42,7 +42,7 @@ def load_bbbp(name: str, data_dir: Path | None) -> DatasetBundle:
     (content,) = _contents(entry, data_dir)
     graphs = []
     for row in csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")):
-        graph = molecule_graph(row["smiles"])
+        graph = molecule_or_none(row["smiles"])
         if graph is not None:
             graph.y = torch.tensor([int(row["p_np"])])
             graphs.append(graph)

@@ -26,7 +26,7 @@ from edgeflip.datasets.bundle import (
     random_split,
     stratified_split,
 )
-from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molecule_graph
+from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molecule_or_none
 from edgeflip.datasets.formats import (
     graph_from_networkx,
     read_graph,
@@ -172,7 +172,7 @@ def load_graphs(
         )
     rows, content = read_table(location, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
-    molecules = [molecule_graph(smiles, bonds=bonds) if smiles else None for smiles, _ in texts]
+    molecules = [molecule_or_none(smiles, bonds=bonds) if smiles else None for smiles, _ in texts]
     problems = _problems(texts, molecules)
     if problems and not skip_invalid:
         first = "; ".join(problems[:_SHOWN]) + ("; …" if len(problems) > _SHOWN else "")

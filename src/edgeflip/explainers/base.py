@@ -16,23 +16,26 @@ from torch_geometric.data import Data
 from edgeflip.core import PairSpace
 from edgeflip.errors import (
     ConfigError,
-    GraphError,
     NotFittedError,
     TargetError,
 )
 from edgeflip.explainers.checking import (
     allowance,
+    check_has_classes,
     check_kinds,
     check_ranking,
+    check_task,
     check_width,
-    check_widths,
     first_answer,
     frozen,
     know_classes,
+    listed,
     ranking_words,
+    training_graphs,
     width_of,
 )
 from edgeflip.explainers.options import ExplainOptions, complete
+from edgeflip.explainers.ranked import Ranked
 from edgeflip.explainers.running import (
     Call,
     Check,
@@ -44,7 +47,7 @@ from edgeflip.explainers.running import (
 )
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
 from edgeflip.oracle import Budget, Model, Oracle, as_oracle
-from edgeflip.presets import Preset, load_preset
+from edgeflip.presets import Preset, check_dataset, load_preset
 from edgeflip.search import (
     CounterfactualSet,
     Ended,
@@ -58,6 +61,7 @@ from edgeflip.search import (
 )
 from edgeflip.support import (
     check_seed,
+    plain_number,
     read_settings,
     seeded,
 )
@@ -65,7 +69,7 @@ from edgeflip.support import (
 ConfigT = TypeVar("ConfigT")
 
 
-class CounterfactualExplainer(ABC, Generic[ConfigT]):
+class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     """Base of all explainers.
 
     A new method writes `_search`, which asks about candidate edits, and `_fit` when it learns
@@ -119,7 +123,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 f"got {type(config).__name__}."
             )
         self.config: ConfigT = config if config is not None else self.config_type()
-        self.ranking: Ranking = make_ranking(ranking or self.default_ranking)
+        self.ranking = make_ranking(self.default_ranking if ranking is None else ranking)
         self.progress = progress
         self._plain: tuple[ConfigT, dict[str, Any]] | None = None
         self._ranking_for(None)
@@ -136,11 +140,15 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         """The explainer with the preset of a dataset, or with settings that suit any data.
 
         Args:
-            dataset: Name of the dataset; None for settings that suit any data.
+            dataset: Name of a dataset with a preset; None for settings that suit any data.
             profile: `"paper"`, `"cpu"` or `"smoke"`.
             overrides: Settings that replace the preset's.
             ranking: How counterfactuals are scored; the method's own ranking when left out.
+
+        Raises:
+            UnknownNameError: If there is no preset of this name.
         """
+        check_dataset(dataset, profile)
         preset = load_preset(dataset, profile)
         values = {**cls._preset_table(preset), **(overrides or {})}
         settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
@@ -161,21 +169,11 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             oracle: The model to explain: an oracle, or a bare torch module or function of graphs.
             seed: Makes the result repeatable.
         """
+        seed = plain_number(seed)
         check_seed(seed)
         asked = as_oracle(oracle)
-        if self._needs_graphs() and not len(graphs):
-            raise GraphError(
-                f"expected graphs for '{self.name}' to learn from, got none; pass some."
-            )
-        # One node has no pair to learn from; such molecules are in many files.
-        graphs = [graph for graph in graphs if graph.num_nodes != 1]
-        if self._needs_graphs() and not graphs:
-            raise GraphError(
-                f"expected graphs of at least two nodes for '{self.name}' to learn from, got none; pass some."
-            )
-        for graph in graphs:
-            PairSpace.of(graph)
-        check_widths(graphs)
+        check_task(asked, self)
+        graphs = training_graphs(graphs, self.name, needed=self._needs_graphs())
         know_classes(asked, graphs)
         self._forget()
         try:
@@ -206,7 +204,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             options: What is wanted, each a keyword of its own; all may be left out.
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
-                  any other.
+                  any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
                 - constraints, budget: What may change, and how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
                 - ranking: What counts as best in this call, such as `"smallest"`; by default the
@@ -249,6 +247,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             )
         given = complete(options)
         self._check_call(graph, given["seed"])
+        check_has_classes(self.oracle_)
         with session(self):
             PairSpace.of(graph)
             proba = first_answer(self.oracle_, copy.copy(graph))
@@ -279,6 +278,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             SearchInterrupted: On Ctrl-C, with the answers that were finished in `finished`.
         """
         given = complete(options)
+        graphs = listed(graphs, "call explain(graph) for one")
         if self.explains_together:
             return explain_together(self, graphs, given)
         alone = (partial(explain_together, self, [graph], given) for graph in graphs)
@@ -333,7 +333,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 are saved.
         """
         settings, name, words = read_saved(cls, Path(folder))
-        explainer = cls(settings, ranking=ranking or name)
+        explainer = cls(settings, ranking=name if ranking is None else ranking)
         if words != ranking_words(explainer.ranking):
             raise ConfigError(
                 f"expected the ranking that the explainer in {folder} had, {words}, got "

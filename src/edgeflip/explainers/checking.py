@@ -10,14 +10,104 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Constraints, PairSpace
+from edgeflip.core import Constraints, PairSpace, no_graph
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, TargetError
 from edgeflip.explainers.options import ExplainOptions
-from edgeflip.oracle import Allowance, Budget, checked_answers, outputs_of
+from edgeflip.explainers.registry import EXPLAINERS, explainer_class
+from edgeflip.oracle import (
+    Allowance,
+    Budget,
+    ClassGoal,
+    ValueGoal,
+    checked_answers,
+    gives_values,
+    outputs_of,
+)
 from edgeflip.search import Problem, Ranking, needs_of, ranking_name
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
+
+
+def listed(graphs: Any, advice: str) -> list[Data]:
+    """Graphs as a list, or a sentence what came in their place, and what to do."""
+    if isinstance(graphs, Data):
+        raise GraphError(f"expected a list of graphs, got one graph; {advice}.")
+    if isinstance(graphs, str):
+        raise no_graph(graphs)
+    try:
+        given = list(graphs)
+    except TypeError:
+        got = type(graphs).__name__
+        raise GraphError(f"expected a list of graphs, got {got}; {advice}.") from None
+    for graph in given:
+        if not isinstance(graph, Data):
+            raise no_graph(graph)
+    return given
+
+
+def training_graphs(graphs: Any, method: str, *, needed: bool) -> list[Data]:
+    """The graphs of `fit`, each checked, without those of one node.
+
+    Args:
+        graphs: What came.
+        method: Name of the method, for messages.
+        needed: Whether it cannot do without graphs.
+
+    Raises:
+        GraphError: If that is no list of graphs, or there are none where some are needed.
+    """
+    given = listed(graphs, "pass fit([graph], model), or fit([], model) to learn from none")
+    if needed and not given:
+        raise GraphError(f"expected graphs for '{method}' to learn from, got none; pass some.")
+    # One node has no pair to learn from; such molecules are in many files.
+    kept = [graph for graph in given if graph.num_nodes != 1]
+    if needed and not kept:
+        raise GraphError(
+            f"expected graphs of at least two nodes for '{method}' to learn from, got none; pass some."
+        )
+    for graph in kept:
+        PairSpace.of(graph)
+    check_widths(kept)
+    return kept
+
+
+def check_task(oracle: Any, explainer: CounterfactualExplainer[Any]) -> None:
+    """Refuse a model of values for a method that needs classes, before it learns anything."""
+    if gives_values(oracle) and explainer.goals is not None and not _takes_values(explainer):
+        able = [name for name in EXPLAINERS if _takes_values(explainer_class(name))]
+        raise NotApplicableError(
+            f"expected a model of classes for '{explainer.name}', got one of values; use the method "
+            f"{' or '.join(repr(name) for name in able)}, which need no classes."
+        )
+
+
+def check_has_classes(oracle: Any) -> None:
+    """Refuse a model of values where an answer for each class is wanted."""
+    if gives_values(oracle):
+        raise TargetError(
+            "expected a model of classes for an answer to each class, got one of values; call explain with a "
+            "target such as '>0.5'."
+        )
+
+
+def _takes_values(method: Any) -> bool:
+    # Goals of another kind are values too, of a package of one's own.
+    return method.goals is not None and any(kind != ClassGoal.kind for kind in method.goals)
+
+
+def goal_of(oracle: Any, output: Tensor, target: Any) -> ClassGoal | ValueGoal:
+    """What a call wants of a graph, by what the oracle says of it now.
+
+    Raises:
+        TargetError: If the target makes no sense, or is reached already.
+    """
+    before = tuple(output.tolist())
+    if gives_values(oracle):
+        return ValueGoal.asked(target, before)
+    names = getattr(oracle, "class_names", None)
+    label = int(output.argmax())
+    return ClassGoal(before, check_target(target, label, len(before), names), names)
 
 
 def know_classes(oracle: Any, graphs: Sequence[Data]) -> None:
@@ -58,7 +148,7 @@ def allowance(explainer: CounterfactualExplainer[Any], budget: Budget | None = N
 
 
 def check_ranking(ranking: Ranking, method: str, *, rates_edges: bool) -> None:
-    """Refuse a ranking that asks what a method cannot tell."""
+    """Refuse what is no ranking, and a ranking that asks what a method cannot tell."""
     if "likelihood" in needs_of(ranking) and not rates_edges:
         raise ConfigError(
             f"expected a ranking that '{method}' can give, got "
@@ -110,6 +200,11 @@ def check_target(
         target = list(names).index(target)
     classes = ", ".join(f"{i} {name}" for i, name in enumerate(names)) if names else ""
     known = f"; classes are {classes}" if classes else ""
+    if isinstance(target, str) and target[:1] in ("<", ">", "+", "-"):
+        raise TargetError(
+            f"expected a class as target, got {target!r}, which is for values; pass task='regression' if "
+            "the model gives values."
+        )
     if isinstance(target, bool) or not isinstance(target, int) or not 0 <= target < num_classes:
         raise TargetError(f"expected a target in 0..{num_classes - 1}, got {target!r}{known}.")
     if target == label:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Unpack, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Unpack, cast, overload
 
+from torch.utils.data import Dataset
 from torch_geometric.data import Data
 
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.registry import make_explainer
-from edgeflip.oracle import Model, Oracle, as_oracle
+from edgeflip.oracle import Model, Oracle, Task, as_oracle
 from edgeflip.search import CounterfactualSet
 
 
@@ -20,6 +21,7 @@ def explain(
     *,
     method: str = ...,
     class_names: Sequence[str] | None = ...,
+    task: Task | None = ...,
     **options: Unpack[ExplainOptions],
 ) -> CounterfactualSet: ...
 
@@ -31,6 +33,7 @@ def explain(  # type: ignore[overload-cannot-match]  # PyG has no types for us
     *,
     method: str = ...,
     class_names: Sequence[str] | None = ...,
+    task: Task | None = ...,
     **options: Unpack[ExplainOptions],
 ) -> list[CounterfactualSet]: ...
 
@@ -41,6 +44,7 @@ def explain(
     *,
     method: str = "edgeflip",
     class_names: Sequence[str] | None = None,
+    task: Task | None = None,
     **options: Unpack[ExplainOptions],
 ) -> Any:
     """Which few edits would make a model change its mind about a graph?
@@ -49,10 +53,12 @@ def explain(
     learns which edits are plausible, and explains as often as you like.
 
     Args:
-        model: A trained PyG model, a function of graphs, or an oracle.
+        model: A trained PyG model, a function of a list of graphs, an object with `predict_proba`, or
+            an oracle.
         graph: The graph, or a list of graphs.
         method: Name of a method that needs no training graphs.
         class_names: Names of the model's classes.
+        task: `"regression"` for a model that gives values; the target is then such as `">0.5"`.
         options: As for `CounterfactualExplainer.explain`: target, constraints, budget, number, …
 
     Returns:
@@ -64,8 +70,10 @@ def explain(
         >>> answer.found
         True
     """
-    oracle = as_oracle(model, class_names=class_names)
+    oracle = as_oracle(model, class_names=class_names, task=task)
     explainer = make_explainer(method).fit([], oracle)
-    if isinstance(graph, Data):
-        return explainer.explain(graph, **options)
-    return explainer.explain_many(graph, **options)
+    if isinstance(graph, Sequence | Iterator | Dataset) and not isinstance(graph, Data | str):
+        graphs = list(cast(Iterable[Any], graph))
+        if all(isinstance(each, Data) for each in graphs):
+            return explainer.explain_many(graphs, **options)
+    return explainer.explain(cast(Data, graph), **options)

@@ -35,7 +35,11 @@ class ExplainOptions(TypedDict, total=False):
 
     target: Annotated[
         "int | str | None",
-        Option(None, "The wanted class, by number or name; any other class by default."),
+        Option(
+            None,
+            "The wanted class, by number or name; any other class by default. For a model of values such "
+            "as '>0.5' or '+0.3'.",
+        ),
     ]
     constraints: Annotated["Constraints | None", Option(None, "What may change.")]
     budget: Annotated[
@@ -77,6 +81,10 @@ OPTIONS: dict[str, Option] = {
 """Every keyword with its default and what it does."""
 
 
+# Keywords whose values may be numbers of NumPy or torch.
+_NUMBERS = ("target", "keep", "number", "diversity", "robust", "seed")
+
+
 def complete(options: ExplainOptions, *, without: tuple[str, ...] = ()) -> ExplainOptions:
     """Options with all defaults filled in.
 
@@ -93,5 +101,10 @@ def complete(options: ExplainOptions, *, without: tuple[str, ...] = ()) -> Expla
             raise ConfigError(f"expected no '{name}' in this call, got one; leave it out.")
         if name not in OPTIONS:
             raise unknown_name("keyword", name, OPTIONS)
+    from edgeflip.support import plain_number
+
     defaults = {name: option.default for name, option in OPTIONS.items()}
-    return cast(ExplainOptions, {**defaults, **options})
+    given = {
+        name: plain_number(value) if name in _NUMBERS else value for name, value in options.items()
+    }
+    return cast(ExplainOptions, {**defaults, **given})

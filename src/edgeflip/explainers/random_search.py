@@ -17,8 +17,8 @@ from torch import Tensor
 from edgeflip.core import COUNT_LIMIT, PairLevel, RandomOrder
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.base import CounterfactualExplainer
-from edgeflip.explainers.running import PairSearch
-from edgeflip.oracle import Budget
+from edgeflip.explainers.running import GraphSearch
+from edgeflip.oracle import Budget, ClassGoal, ValueGoal
 from edgeflip.search import Ended
 from edgeflip.support import STRICT
 
@@ -71,6 +71,7 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
     name: ClassVar[str] = "random"
     config_type: ClassVar[type[RandomConfig]] = RandomConfig
     learns: ClassVar[bool] = False
+    goals: ClassVar[tuple[str, ...] | None] = (ClassGoal.kind, ValueGoal.kind)
 
     def default_budget(self) -> Budget:
         """The budget of the settings."""
@@ -79,7 +80,7 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
     def _stops_at_first(self) -> bool:
         return self.config.stop_at_first
 
-    def _search(self, search: PairSearch) -> Ended:
+    def _search(self, search: GraphSearch) -> Ended:
         config = self.config
         search.tried = []
         space = search.space.limited(max_removed=config.max_removed, max_added=config.max_added)

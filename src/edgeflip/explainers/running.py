@@ -17,17 +17,19 @@ from edgeflip.errors import EdgeflipError, NotApplicableError
 from edgeflip.explainers.checking import (
     allowance,
     check_options,
-    check_target,
     fingerprint_of,
     first_answer,
     frozen,
+    goal_of,
     ranking_words,
 )
+from edgeflip.explainers.doubts import doubts_about
 from edgeflip.explainers.options import ExplainOptions
-from edgeflip.oracle import Allowance, ClassGoal, SearchEnded
+from edgeflip.oracle import Allowance, ClassGoal, SearchEnded, ValueGoal
 from edgeflip.search import (
     Answers,
     Certificate,
+    Counterfactual,
     CounterfactualSet,
     Ended,
     Finish,
@@ -55,6 +57,9 @@ _COPIES = 8
 # Ends after which there is time to look for needless edits.
 _COMPLETE = ("exhausted", "best_possible", "good_enough", "out_of_calls", "enough_flips")
 
+# Ends after which nobody waits for anything more.
+_CUT_SHORT = ("cancelled", "interrupted", "not_applicable")
+
 _LIMITS = {
     "timeout": "the time was up; allow more with Budget(seconds=…)",
     "out_of_calls": "the calls were used up; allow more with Budget(oracle_calls=…)",
@@ -66,6 +71,9 @@ PairProblem: TypeAlias = Problem[PairEdits, ClassGoal]
 
 PairSearch: TypeAlias = Search[PairEdits, ClassGoal]
 """The search for that."""
+
+GraphSearch: TypeAlias = Search[PairEdits, ClassGoal | ValueGoal]
+"""The same for methods that need no classes."""
 
 Check: TypeAlias = Callable[[], None]
 """Raises `SearchEnded` when the time is up."""
@@ -274,7 +282,7 @@ def _as_answer(
         counterfactuals=found.best,
         smallest=found.smallest,
         first=found.first,
-        trace=_trace(search, end, bool(found.best), found.flips),
+        trace=_trace(search, end, found.best, found.flips),
         provenance=_provenance(explainer, call),
         factual=search.factual,
         certificate=certificate,
@@ -309,10 +317,15 @@ def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> E
     return end or Ended()
 
 
-def _trace(search: Search[Any, Any], end: Ended, found: bool, flips: int) -> Trace:
+def _trace(
+    search: Search[Any, Any], end: Ended, found: Sequence[Counterfactual], flips: int
+) -> Trace:
     message = end.because or _LIMITS.get(end.reason, "")
     if end.reason == "timeout" or search.oracle.cut_by_clock:
         search.note(clock=_clock_note(search, end))
+    doubts = doubts_about(search, found) if end.reason not in _CUT_SHORT else []
+    if doubts:
+        search.note(warnings=doubts)
     if found:
         status: Any = "found"
     else:
@@ -341,7 +354,7 @@ def _clock_note(search: Search[Any, Any], end: Ended) -> str:
 
 def begin_graph(
     explainer: CounterfactualExplainer[Any], graph: Data, given: ExplainOptions, call: Call
-) -> PairSearch:
+) -> GraphSearch:
     """A search for one graph, with its label read and the call's wishes checked."""
     started, cpu_started = time.perf_counter(), cpu_seconds()
     oracle = explainer.oracle_
@@ -350,15 +363,14 @@ def begin_graph(
     space = PairEdits.of(
         graph, FREE if given["constraints"] is None else given["constraints"], given["fill"]
     )
-    proba = first_answer(oracle, graph)
-    label, before = int(proba.argmax()), tuple(proba.tolist())
-    names = getattr(oracle, "class_names", None)
-    target = check_target(given["target"], label, len(proba), names)
-    goal = ClassGoal(before, target, names)
+    output = first_answer(oracle, graph)
+    goal = goal_of(oracle, output, given["target"])
     # Graphs explained with one seed still get draws of their own.
     edges = zlib.crc32(space.pairs.edge_ids.numpy().tobytes())
     stream = f"{call.seed} {space.pairs.num_nodes} {edges}"
-    problem = Problem(space, goal, proba, oracle, stream)
+    problem: Problem[PairEdits, ClassGoal | ValueGoal] = Problem(
+        space, goal, output, oracle, stream
+    )
     search = begin(explainer, problem, call)
     seconds = time.perf_counter() - started
     search.oracle.restart(spent=seconds)

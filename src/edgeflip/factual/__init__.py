@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from edgeflip.core import FactualSubgraph
 from edgeflip.errors import unknown_name
 from edgeflip.factual.from_pyg import FromPyG
-from edgeflip.factual.occlusion import Occlusion
+from edgeflip.factual.occlusion import Occlusion, occluded
 from edgeflip.factual.subgraphx import SubgraphX
 from edgeflip.oracle import Oracle
 from edgeflip.support import read_settings
@@ -28,6 +28,7 @@ __all__ = [
     "Occlusion",
     "SubgraphX",
     "make_factual",
+    "occluded",
 ]
 
 

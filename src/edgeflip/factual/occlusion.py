@@ -13,7 +13,7 @@ from edgeflip.errors import ConfigError
 from edgeflip.factual.asking import check_label
 from edgeflip.factual.coalitions import as_bits, as_masks
 from edgeflip.factual.growth import grow
-from edgeflip.oracle import MeteredOracle, Oracle, masked_proba, space_of
+from edgeflip.oracle import Goal, MeteredOracle, Oracle, masked_proba, space_of
 from edgeflip.support import STRICT
 
 
@@ -67,6 +67,22 @@ class Occlusion:
         masks = as_masks([as_bits(by_edges.nodes), as_bits(by_nodes.nodes)], pairs.num_nodes)
         alone = log_odds(masked_proba(oracle, pairs, masks), label)
         return by_edges if bool(alone[0] >= alone[1]) else by_nodes
+
+
+def occluded(
+    oracle: MeteredOracle, space: PairEdits, goal: Goal, max_nodes: int
+) -> FactualSubgraph:
+    """A connected subgraph around the edges whose removal leads nearest to a goal of any kind.
+
+    Args:
+        oracle: The metered oracle; one call per edge, and one for the graph itself.
+        space: The graph.
+        goal: What is wanted; its margins say how near an output is.
+        max_nodes: Most nodes of the answer.
+    """
+    rows = torch.cat([torch.tensor([PAD]), space.pairs.edge_ids])[:, None]
+    margins = goal.margins(oracle.predict_edits(space, rows)).amax(dim=1)
+    return grow(space.pairs, margins[1:] - margins[0], max_nodes)
 
 
 def edge_importance(oracle: Oracle, space: PairEdits, label: int) -> Tensor:

@@ -81,6 +81,13 @@ class LinkModel:
     known: Tensor
     mean_nodes: float
 
+    def __repr__(self) -> str:
+        """Features, classes and how well it was trained."""
+        return (
+            f"LinkModel({self.num_features} features, {len(self.known)} classes, "
+            f"auc={self.report.auc:.3f} after {self.report.epochs} epochs)"
+        )
+
     @property
     def num_features(self) -> int:
         """Width of the node features."""

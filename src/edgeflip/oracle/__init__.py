@@ -36,6 +36,7 @@ from edgeflip.oracle.model import (
     ModelOracle,
 )
 from edgeflip.oracle.outputs import (
+    Task,
     one_line,
 )
 from edgeflip.oracle.protocols import (
@@ -43,6 +44,10 @@ from edgeflip.oracle.protocols import (
     EditOracle,
     Oracle,
     ValueOracle,
+    gives_values,
+)
+from edgeflip.oracle.values import (
+    ValueGoal,
 )
 from edgeflip.oracle.weighted import (
     SoftGraphs,
@@ -72,11 +77,14 @@ __all__ = [
     "OutputReading",
     "SearchEnded",
     "SoftGraphs",
+    "Task",
+    "ValueGoal",
     "ValueOracle",
     "as_oracle",
     "batches",
     "checked_answers",
     "checked_proba",
+    "gives_values",
     "goal_from_dict",
     "masked_graph",
     "masked_proba",

@@ -13,9 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import AnswerStore, EditSpace, PairEdits, PairSpace, candidate_keys
-from edgeflip.errors import BudgetExhausted, ConfigError, GraphError, OracleError
+from edgeflip.errors import BudgetExhausted, ConfigError, EdgeflipError, OracleError
 from edgeflip.oracle.outputs import is_distribution, one_line
-from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle
+from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle, gives_values
+from edgeflip.support import plain_number
 
 # Candidates asked about between two looks at the clock, when the oracle names no batch size.
 _TURN = 1024
@@ -59,9 +60,10 @@ class Budget:
     def __post_init__(self) -> None:
         """Refuse negative limits."""
         for name in ("oracle_calls", "seconds"):
-            limit = getattr(self, name)
+            limit = plain_number(getattr(self, name))
             if limit is OWN or limit is None:
                 continue
+            object.__setattr__(self, name, limit)
             kinds = int if name == "oracle_calls" else int | float
             whole = isinstance(limit, kinds) and not isinstance(limit, bool)
             if not (whole and 0 <= limit < float("inf")):
@@ -128,6 +130,10 @@ class MeteredOracle:
         self._started = time.perf_counter()
         self._turn = 64 if getattr(oracle, "is_small", False) else 16
         self._stores: dict[int, tuple[EditSpace, AnswerStore]] = {}
+
+    def __repr__(self) -> str:
+        """The oracle, what was asked and what may be."""
+        return f"MeteredOracle({self.oracle!r}, calls={self.calls}, {self.budget})"
 
     @property
     def num_classes(self) -> int:
@@ -326,17 +332,24 @@ AnyOracle: TypeAlias = Oracle | ValueOracle
 
 def outputs_of(oracle: AnyOracle) -> int:
     """Columns of an oracle's answers."""
-    if hasattr(oracle, "predict_values"):
+    if gives_values(oracle):
         return cast(ValueOracle, oracle).num_outputs
-    return oracle.num_classes
+    return cast(Oracle, oracle).num_classes
 
 
 def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
     """What an oracle says of graphs, checked: probabilities or values [graphs, columns]."""
-    if not hasattr(oracle, "predict_values"):
-        return checked_proba(oracle, graphs)
+    if not gives_values(oracle):
+        return checked_proba(cast(Oracle, oracle), graphs)
     oracle = cast(ValueOracle, oracle)
-    values = torch.as_tensor(oracle.predict_values(graphs)).detach().float().cpu()
+    try:
+        values = torch.as_tensor(oracle.predict_values(graphs)).detach().float().cpu()
+    except EdgeflipError:
+        raise
+    except Exception as error:
+        raise OracleError(
+            f"expected an answer from the oracle, got {type(error).__name__}: {one_line(error)}."
+        ) from error
     wanted = [len(graphs), oracle.num_outputs]
     if list(values.shape) != wanted or not bool(torch.isfinite(values).all()):
         raise OracleError(
@@ -350,9 +363,7 @@ def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
     """`oracle.predict_proba` with its answer checked, for oracles that are not ours [graphs, C]."""
     try:
         proba = torch.as_tensor(oracle.predict_proba(graphs)).detach().float().cpu()
-    except OracleError:
-        raise
-    except GraphError:
+    except EdgeflipError:
         raise
     except Exception as error:
         raise OracleError(

@@ -13,10 +13,18 @@ from torch_geometric.data import Batch, Data
 
 from edgeflip.errors import ConfigError, OracleError
 
-CallStyle: TypeAlias = Literal["tensors", "data", "graphs"]
+CallStyle: TypeAlias = Literal["tensors", "data", "graphs", "graph"]
 CallFunction: TypeAlias = Callable[[Any, Batch], Any]
 
-_BATCH_NAMES = ("batch", "batch_index", "batch_idx", "batch_vector", "batch_vec")
+_BATCH_NAMES = ("batch", "batch_index", "batch_idx", "batch_vector", "batch_vec", "batch_ids")
+
+# The arguments of a forward in the order in which PyG's own models and examples have them.
+_ORDER = ("x", "edge_index", "batch")
+
+# Names that say what they want, so that they are never taken by their place.
+_OWN_NAMES = ("edge_attr", "edge_weight", "pos", "z", "num_nodes", "num_graphs", "batch_size")
+
+_EXAMPLE = "call=lambda model, batch: model(batch.x, batch.edge_index, batch.batch)"
 
 
 @dataclass(frozen=True)
@@ -46,14 +54,27 @@ def bind_call(
     Raises:
         ConfigError: If the signature does not tell and `call` does not say.
     """
-    if not callable(model):
+    if isinstance(model, type):
         raise ConfigError(
-            f"expected a torch module or a function as model, got {type(model).__name__}."
+            f"expected a trained model, got the class {model.__name__}; pass an instance of it."
+        )
+    if not callable(model):
+        hint = "pass its predict_proba with returns='probabilities'"
+        raise ConfigError(
+            f"expected a torch module or a function as model, got {type(model).__name__}; "
+            f"{hint if hasattr(model, 'predict_proba') else 'pass the trained model itself'}."
         )
     if call is None:
         call = _guess_style(model)
     if call == "graphs":
         return ModelCall(_no_batches, model, batched=False, takes_edge_weight=False)
+    if call == "graph":
+        return ModelCall(
+            _no_batches,
+            lambda graphs: _rows([model(graph) for graph in graphs]),
+            batched=False,
+            takes_edge_weight=False,
+        )
     if call == "data":
         return ModelCall(model, _no_batches, batched=True, takes_edge_weight=False)
     if call == "tensors":
@@ -64,7 +85,7 @@ def bind_call(
             lambda batch: function(model, batch), _no_batches, batched=True, takes_edge_weight=False
         )
     raise ConfigError(
-        f"expected call to be 'tensors', 'data', 'graphs' or a function, got {call!r}."
+        f"expected call to be 'tensors', 'data', 'graphs', 'graph' or a function, got {call!r}."
     )
 
 
@@ -79,10 +100,33 @@ def _guess_style(model: Any) -> CallStyle:
     required = [parameter for parameter in parameters if parameter.default is parameter.empty]
     if len(required) == 1 or (names and names[0] in ("data", "graph", "graphs")):
         return "data"
+    if "edge_index" in _places(parameters).values():
+        return "tensors"
     raise ConfigError(
         f"expected forward(x, edge_index, batch) or forward(data), got forward({', '.join(names)}); "
-        "pass call=, a function of model and batch."
+        f"pass {_EXAMPLE}, in the order of your forward."
     )
+
+
+def _places(parameters: list[inspect.Parameter]) -> dict[str, str]:
+    """What arguments with names of their own stand for, by their place: x, edge_index, batch.
+
+    Empty where the names tell enough, or where there are more of them than places.
+    """
+    named = {"batch" if each.name in _BATCH_NAMES else each.name for each in parameters}
+    if "edge_index" in named:
+        return {}
+    unknown = [
+        each.name
+        for each in parameters
+        if each.default is each.empty
+        and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        and each.name not in (*_ORDER, *_OWN_NAMES, *_BATCH_NAMES)
+    ]
+    places = [place for place in _ORDER if place not in named]
+    if len(unknown) > len(places):
+        return {}
+    return dict(zip(unknown, places, strict=False))
 
 
 def _forward_parameters(model: Any) -> list[inspect.Parameter]:
@@ -92,7 +136,7 @@ def _forward_parameters(model: Any) -> list[inspect.Parameter]:
     except (TypeError, ValueError) as error:
         raise ConfigError(
             f"expected a model whose signature can be read, got {type(model).__name__}; "
-            "pass call=, a function of model and batch."
+            f"pass {_EXAMPLE}."
         ) from error
 
 
@@ -104,40 +148,58 @@ def _bind_tensors(model: Any) -> ModelCall:
             return model(batch.x, batch.edge_index, batch.batch)
 
         return ModelCall(positional, _no_batches, batched=True, takes_edge_weight=False)
-    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-    batched = any(name in _BATCH_NAMES for name in names)
+    places = _places(parameters)
+    names = [
+        places.get(p.name, "batch" if p.name in _BATCH_NAMES else p.name)
+        for p in parameters
+        if p.kind is not p.VAR_KEYWORD
+    ]
+    batched = "batch" in names
     weighted = "edge_weight" in names
 
-    def on_batch(batch: Batch) -> Any:
-        return model(**_arguments(parameters, batch))
+    def on_batch(data: Data) -> Any:
+        first, named = _arguments(parameters, places, data)
+        return model(*first, **named)
 
     def one_by_one(graphs: list[Data]) -> Any:
-        return torch.cat([_one_row(model(**_arguments(parameters, graph))) for graph in graphs])
+        return torch.cat([_one_row(on_batch(graph)) for graph in graphs])
 
     if batched:
-        reads = tuple(name for name in names if name not in _BATCH_NAMES)
+        known = tuple(name for name in names if name != "batch")
+        reads = None if places else known
         return ModelCall(
             on_batch, _no_batches, batched=True, takes_edge_weight=weighted, reads=reads
         )
     return ModelCall(on_batch, one_by_one, batched=False, takes_edge_weight=weighted)
 
 
-def _arguments(parameters: list[inspect.Parameter], data: Data) -> dict[str, Any]:
-    """The forward arguments, each taken from the graph attribute of its name."""
-    arguments: dict[str, Any] = {}
+def _arguments(
+    parameters: list[inspect.Parameter], places: dict[str, str], data: Data
+) -> tuple[list[Any], dict[str, Any]]:
+    """The forward arguments, each the graph attribute of its name or place: by position, by name."""
+    first: list[Any] = []
+    named: dict[str, Any] = {}
     for parameter in parameters:
-        name = parameter.name
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
+        name = places.get(parameter.name, parameter.name)
+        if name != parameter.name and parameter.name in data:
+            raise OracleError(
+                f"expected to know what forward's '{parameter.name}' is, got graphs with an attribute of "
+                f"this name where {name} has its place; pass ModelOracle(model, {_EXAMPLE}) as you mean it."
+            )
         value = data.batch if name in _BATCH_NAMES else _attribute(data, name)
-        if value is not None:
-            arguments[name] = value
+        if value is not None and parameter.kind is parameter.POSITIONAL_ONLY:
+            first.append(value)
+        elif value is not None:
+            named[parameter.name] = value
         elif parameter.default is parameter.empty:
             raise OracleError(
                 f"expected a graph with '{name}', which the model's forward asks for, got "
-                f"{', '.join(sorted(data.keys()))}; add it to the graph or pass call=."
+                f"{', '.join(sorted(data.keys()))}; add it to the graph, or pass ModelOracle(model, "
+                f"{_EXAMPLE}) in the order of your forward."
             )
-    return arguments
+    return first, named
 
 
 def _attribute(data: Data, name: str) -> Any:
@@ -198,6 +260,29 @@ def _one_row(output: Any) -> Any:
             "check that it pools its nodes."
         )
     return output.reshape(1, -1)
+
+
+def _rows(outputs: list[Any]) -> Any:
+    """What a function said of one graph after the other, as rows."""
+    try:
+        return torch.cat([_one_row(torch.as_tensor(output)) for output in outputs])
+    except (TypeError, ValueError) as error:
+        raise OracleError(
+            f"expected numbers from a function of one graph, got {type(outputs[0]).__name__}; return the "
+            "scores of the classes."
+        ) from error
+
+
+def advice(error: Exception, model: object, call: object) -> str:
+    """What to look at when a model raised."""
+    text = str(error)
+    if "indices" in text and "scalar types" in text:
+        return "its embedding wants whole numbers: set graph.x = graph.x.long()"
+    if "dtype" in text or "scalar type" in text:
+        return "its layers want node features of their own type: set graph.x = graph.x.float()"
+    if not isinstance(model, nn.Module) and call in (None, "graphs"):
+        return "a function gets a list of graphs: pass ModelOracle(function, call='graph') if yours takes one"
+    return "check that the graph has the features the model was trained on"
 
 
 def _no_batches(_: Any) -> Any:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,13 +14,14 @@ from torch_geometric.data import Batch, Data
 
 from edgeflip.core import EditSpace, PairEdits, PairSpace, base_adjacency, edge_attributes
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
-from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, bind_call, joined
+from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, advice, bind_call, joined
 from edgeflip.oracle.outputs import (
+    OutputReader,
     Returns,
+    Task,
     as_matrix,
-    is_distribution,
+    checked_names,
     one_line,
-    softmax,
     two_columns,
 )
 
@@ -41,16 +41,17 @@ _FEW = 64
 
 
 class ModelOracle:
-    """Any PyG graph classifier as an oracle.
+    """Any PyG graph classifier, or regression model, as an oracle.
 
     Args:
         model: A module with `forward(x, edge_index, batch)`, optionally with `edge_attr` or
             `edge_weight`, or with `forward(data)`; or a plain function on a list of `Data`.
         num_classes: Number of classes; read off the first answer when left out.
-        returns: Whether the model returns logits or probabilities. One column is read as a binary
-            classifier's and widened to two.
-        call: How to call the model: `"tensors"`, `"data"`, `"graphs"`, or a function of model and
-            batch that returns the output. Found out from the signature when left out.
+        returns: Whether the model returns logits, probabilities or labels, the numbers of classes. One
+            column of the first two is read as a binary classifier's and widened to two.
+        call: How to call the model: `"tensors"`, `"data"`, `"graphs"` (a list), `"graph"` (one), or a
+            function of model and batch that returns the output. Found out from the signature when
+            left out; functions take a list.
         batch_size: Graphs per call of the model, at most; when left out, what is fastest: 1024 on the
             dense path, 256 on the sparse one.
         memory: Bytes that the inputs and activations of one call may take, by a rough estimate;
@@ -59,6 +60,7 @@ class ModelOracle:
         path: `"dense"` batches edits as adjacency matrices (models with `project` and
             `dense_logits` only), `"sparse"` as one block-diagonal graph, `"auto"` takes the faster.
         class_names: Names of the classes, for tables and pictures.
+        task: `"regression"` for a model that gives values; targets are then such as `">0.5"`.
 
     Example:
         >>> from edgeflip import GCNClassifier
@@ -80,53 +82,79 @@ class ModelOracle:
         device: torch.device | str | None = None,
         path: Batching = "auto",
         class_names: Sequence[str] | None = None,
+        task: Task = "classification",
     ) -> None:
-        _check_choice("returns", returns, ("logits", "probabilities"))
+        _check_choice("returns", returns, get_args(Returns))
+        _check_choice("task", task, get_args(Task))
         _check_choice("path", path, ("auto", "sparse", "dense"))
         if (batch_size is not None and batch_size < 1) or memory < 1:
             raise ConfigError(
                 f"expected batch_size and memory of at least 1, got {batch_size} and {memory}."
             )
+        names = checked_names(class_names, num_classes, model)
+        if task == "regression" and (names or num_classes is not None or returns != "logits"):
+            raise ConfigError(
+                "expected no class_names, num_classes or returns with task='regression', got some; leave "
+                "them out."
+            )
         self.model = model
+        self.task: Task = task
         self.returns = returns
         self.batch_size = batch_size
         self.memory = memory
         self.path = path
-        self.class_names = tuple(class_names) if class_names is not None else None
+        self.class_names = names
         self.call = call
         self._call: ModelCall = bind_call(model, call)
-        self._num_classes = num_classes if num_classes is not None else _length(self.class_names)
+        known = num_classes if num_classes is not None or names is None else len(names)
+        if returns == "labels" and known is None:
+            raise ConfigError(
+                "expected num_classes for a model that returns='labels', got none; pass num_classes=."
+            )
+        self._reader = OutputReader(task, returns, known, names)
         self.device: torch.device = (
             torch.device(device) if device is not None else _device_of(model)
         )
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()
-        self._looked = 0
         if path == "dense" and not self._is_dense_model:
             raise ConfigError(
                 f"expected a model with project() and dense_logits() for path='dense', got "
                 f"{type(model).__name__}; use path='auto'."
             )
-        if self.class_names is not None and len(self.class_names) != self._num_classes:
-            raise ConfigError(
-                f"expected one class name per class ({num_classes}), got {len(self.class_names)}."
-            )
 
     def __repr__(self) -> str:
-        """Model, number of classes and path."""
+        """Model, task, number of classes and path."""
         name = getattr(self.model, "__name__", type(self.model).__name__)
-        return f"ModelOracle({name}, num_classes={self._num_classes}, path={self.path!r})"
+        values = self.task == "regression"
+        what = "task='regression'" if values else f"num_classes={self._reader.num_columns}"
+        return f"ModelOracle({name}, {what}, path={self.path!r})"
 
     @property
     def num_classes(self) -> int:
         """Number of classes C."""
-        if self._num_classes is None:
+        if self.task == "regression":
+            raise OracleError("expected a model of classes, got one of values (task='regression').")
+        if self._reader.num_columns is None:
             raise OracleError(
                 "expected the number of classes, which is not known before the first prediction; "
                 "pass num_classes=."
             )
-        return self._num_classes
+        return self._reader.num_columns
+
+    @property
+    def num_outputs(self) -> int:
+        """Columns of an answer: classes, or values."""
+        if self.task == "regression" and self._reader.num_columns is not None:
+            return self._reader.num_columns
+        # Nearly every model of values gives one; the first answer tells.
+        return 1 if self.task == "regression" else self.num_classes
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What of the model's outputs may have been misread so far, a sentence each."""
+        return tuple(self._reader.doubts)
 
     @property
     def _is_dense_model(self) -> bool:
@@ -135,20 +163,35 @@ class ModelOracle:
 
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
         """Class probabilities of graphs [len(graphs), C]."""
+        if self.task == "regression":
+            raise OracleError(
+                "expected a model of classes, got one of values (task='regression'); call predict_values."
+            )
+        return self._answers(graphs)
+
+    def predict_values(self, graphs: Sequence[Data]) -> Tensor:
+        """Values of graphs, of a model with `task="regression"` [len(graphs), num_outputs]."""
+        if self.task != "regression":
+            raise OracleError(
+                "expected a model of values, got one of classes; pass task='regression' to ModelOracle."
+            )
+        return self._answers(graphs)
+
+    def _answers(self, graphs: Sequence[Data]) -> Tensor:
         answers = []
         with self.frozen(), torch.no_grad():
             step = self._chunk(graphs[0]) if len(graphs) else 1
             for start in range(0, len(graphs), step):
                 part = list(graphs[start : start + step])
-                answers.append(self._proba(self._outputs(part), len(part)))
-        return torch.cat(answers) if answers else torch.empty(0, self._num_classes or 0)
+                answers.append(self._reader.read(self._outputs(part), len(part)))
+        return torch.cat(answers) if answers else torch.empty(0, self._reader.num_columns or 0)
 
     def predict(self, graphs: Sequence[Data]) -> Tensor:
         """Predicted classes of graphs [len(graphs)]."""
         return self.predict_proba(graphs).argmax(dim=1)
 
     def predict_edits(self, space: EditSpace, rows: Tensor) -> Tensor:
-        """Class probabilities of the edited graphs of a block [rows, C].
+        """Class probabilities, or values, of the edited graphs of a block [rows, C].
 
         Args:
             space: What is edited.
@@ -158,8 +201,8 @@ class ModelOracle:
         with self.frozen(), torch.no_grad():
             step = self._step(space.input)
             for part in rows.split(step) if len(rows) > step else (rows,)[: len(rows)]:
-                answers.append(self._proba(self._edited_outputs(space, part), len(part)))
-        return torch.cat(answers) if answers else torch.empty(0, self._num_classes or 0)
+                answers.append(self._reader.read(self._edited_outputs(space, part), len(part)))
+        return torch.cat(answers) if answers else torch.empty(0, self._reader.num_columns or 0)
 
     def soft_logits(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, batch: Tensor
@@ -169,7 +212,8 @@ class ModelOracle:
         Raises:
             NotApplicableError: If the model takes no `edge_weight`.
         """
-        if not self._call.takes_edge_weight or self.returns != "logits":
+        values = self.task == "regression"
+        if values or not self._call.takes_edge_weight or self.returns != "logits":
             raise NotApplicableError(
                 "expected a model whose forward takes edge_weight and returns logits, got "
                 f"{type(self.model).__name__} without; use a method that needs no soft graphs."
@@ -343,7 +387,7 @@ class ModelOracle:
     def predict_with(self, call: Callable[[], Any], count: int) -> Tensor:
         """Class probabilities from a call that uses the model in a way of its own [count, C]."""
         with self.frozen(), torch.no_grad():
-            return self._proba(self._guarded(call), count)
+            return self._reader.read(self._guarded(call), count)
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
@@ -353,52 +397,8 @@ class ModelOracle:
         except Exception as error:
             raise OracleError(
                 f"expected an answer from the model, got {type(error).__name__}: {one_line(error)}; "
-                "check that the graph has the features the model was trained on."
+                f"{advice(error, self.model, self.call)}."
             ) from error
-
-    def _proba(self, output: Any, count: int) -> Tensor:
-        """Probabilities from whatever the model gave, or a sentence why not."""
-        matrix = as_matrix(output, count).detach().cpu()
-        matrix = matrix if matrix.dtype == torch.float64 else matrix.float()
-        if not bool(torch.isfinite(matrix).all()):
-            raise OracleError(
-                "expected finite numbers from the model, got NaN or infinity; check its weights and input."
-            )
-        raw = matrix
-        matrix = two_columns(matrix, self.returns)
-        if self._num_classes is None:
-            self._num_classes = matrix.size(1)
-        if matrix.size(1) != self._num_classes:
-            raise OracleError(
-                f"expected {self._num_classes} columns, one per class, got {matrix.size(1)}; "
-                "correct num_classes or the model."
-            )
-        if self.returns == "probabilities":
-            if not is_distribution(matrix):
-                raise OracleError(
-                    "expected probabilities (0 to 1, rows adding up to 1), got something else; "
-                    "pass returns='logits'."
-                )
-            return matrix.float()
-        self._warn_about_probabilities(raw)
-        return softmax(matrix)
-
-    def _warn_about_probabilities(self, raw: Tensor) -> None:
-        """Say once when logits look like probabilities; a few answers are enough to tell."""
-        if self._looked >= 3:
-            return
-        one_column = raw.size(1) == 1
-        if one_column and len(raw) < 8:
-            return
-        self._looked += 1
-        inside = bool(((raw >= 0) & (raw <= 1)).all()) if one_column else is_distribution(raw)
-        if inside:
-            self._looked = 3
-            warnings.warn(
-                "the model's output looks like probabilities but is read as logits; "
-                "pass returns='probabilities' to ModelOracle.",
-                stacklevel=2,
-            )
 
     def _step(self, graph: Data) -> int:
         """Candidates per call, worked out once per graph and thread."""
@@ -435,10 +435,6 @@ def _offers_dense_path(kind: type) -> bool:
 def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}.")
-
-
-def _length(names: tuple[str, ...] | None) -> int | None:
-    return None if names is None else len(names)
 
 
 def _device_of(model: object) -> torch.device:

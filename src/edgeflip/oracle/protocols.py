@@ -39,6 +39,14 @@ class ValueOracle(Protocol):
         ...
 
 
+def gives_values(oracle: object) -> bool:
+    """Whether an oracle gives values and no classes; one that can do either says so by its `task`."""
+    task = getattr(oracle, "task", None)
+    if task in ("classification", "regression"):
+        return bool(task == "regression")
+    return hasattr(oracle, "predict_values")
+
+
 @runtime_checkable
 class EditOracle(Oracle, Protocol):
     """An oracle that answers whole blocks of edits, sharing the work that edits do not change."""

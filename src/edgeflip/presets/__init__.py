@@ -17,12 +17,52 @@ __all__ = [
     "ExpectedResult",
     "OracleSettings",
     "Preset",
+    "check_dataset",
     "load_preset",
+    "preset_name",
     "read_preset",
 ]
 
 PROFILES = ("paper", "cpu", "smoke")
 _FALLBACK = "default"
+
+
+def preset_name(dataset: str | None, profile: str = "cpu") -> str | None:
+    """The name under which a dataset has a preset, None if it has none of its own.
+
+    Args:
+        dataset: its name; case and `-` against `_` do not matter.
+        profile: which presets are meant.
+
+    Example:
+        >>> preset_name("BA-2Motifs"), preset_name("a set of my own")
+        ('ba_2motifs', None)
+    """
+    name = (dataset or "").strip().lower().replace("-", "_")
+    return name if name in _names(profile) else None
+
+
+def check_dataset(dataset: str | None, profile: str = "cpu") -> None:
+    """Refuse the name of a dataset that has no preset, such as a misspelt one.
+
+    Raises:
+        UnknownNameError: With the nearest name there is.
+    """
+    if dataset is not None and (
+        not isinstance(dataset, str) or preset_name(dataset, profile) is None
+    ):
+        error = unknown_name("dataset", str(dataset), _names(profile))
+        raise type(error)(f"{error} For other data leave the dataset out.")
+
+
+def _names(profile: str) -> list[str]:
+    """Names of the datasets that have a preset."""
+    if profile not in PROFILES:
+        raise unknown_name("profile", str(profile), PROFILES)
+    # Compared with the names there are, never joined to a path: the name comes from outside.
+    files = resources.files("edgeflip.presets").joinpath(profile).iterdir()
+    names = [file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")]
+    return sorted(name for name in names if name != _FALLBACK)
 
 
 def load_preset(dataset: str | None, profile: str = "cpu") -> Preset:
@@ -41,15 +81,9 @@ def load_preset(dataset: str | None, profile: str = "cpu") -> Preset:
         >>> load_preset("a set of my own").dataset is None
         True
     """
-    if profile not in PROFILES:
-        raise unknown_name("profile", profile, PROFILES)
-    folder = resources.files("edgeflip.presets").joinpath(profile)
-    name = (dataset or _FALLBACK).strip().lower().replace("-", "_")
-    # Compared with the names there are, never joined to a path: the name comes from outside.
-    own = {file.name for file in folder.iterdir() if file.name.endswith(".toml")}
-    file_name = f"{name}.toml" if f"{name}.toml" in own else f"{_FALLBACK}.toml"
-    text = folder.joinpath(file_name).read_text("utf-8")
-    own_name = None if file_name == f"{_FALLBACK}.toml" else name
+    own_name = preset_name(dataset, profile)
+    file_name = f"{own_name or _FALLBACK}.toml"
+    text = resources.files("edgeflip.presets").joinpath(profile, file_name).read_text("utf-8")
     return read_preset(text, dataset=own_name, profile=profile, where=f"{profile}/{file_name}")
 
 

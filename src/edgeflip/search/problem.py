@@ -34,6 +34,11 @@ class Problem(Generic[SpaceT, GoalT]):
     oracle: AnyOracle
     stream: str = "0"
 
+    def __repr__(self) -> str:
+        """What may be edited, and what is wanted."""
+        now = self.goal.describe(self.output.tolist())
+        return f"Problem({self.space!r}, from {now} to {self.goal.wanted})"
+
     def rng(self, name: str) -> random.Random:
         """Random numbers for one purpose, from their beginning at every call.
 

@@ -243,7 +243,7 @@ def make_ranking(ranking: Ranking | str) -> Ranking:
 
     Raises:
         UnknownNameError: With the nearest name there is.
-        ConfigError: If a mix cannot be read.
+        ConfigError: If a mix cannot be read, or it is no ranking.
 
     Example:
         >>> make_ranking("smallest")
@@ -252,7 +252,7 @@ def make_ranking(ranking: Ranking | str) -> Ranking:
         Mix(weights={'paper': 1.0, 'plausible': 0.5})
     """
     if not isinstance(ranking, str):
-        return ranking
+        return _checked(ranking)
     if "=" not in ranking:
         name = ranking.strip().lower()
         if name not in RANKINGS:
@@ -274,6 +274,32 @@ def make_ranking(ranking: Ranking | str) -> Ranking:
             )
         weights[name.lower()] = value
     return Mix(weights)
+
+
+def _checked(ranking: Ranking) -> Ranking:
+    """A ranking as it is, tried on two made-up counterfactuals."""
+    wanted = "a name, a function of fidelity and size, or an object with rate(flips)"
+    if isinstance(ranking, type) or not (hasattr(ranking, "rate") or callable(ranking)):
+        got = f"the type {ranking.__name__}" if isinstance(ranking, type) else repr(ranking)
+        raise ConfigError(
+            f"expected a ranking ({wanted}), got {got}; names are {', '.join(RANKINGS)}."
+        )
+    if hasattr(ranking, "rate"):
+        return ranking
+    try:
+        scores = ranking(torch.tensor([0.5, 0.25]), torch.tensor([1, 2]))
+        right = torch.as_tensor(scores).shape == (2,)
+    except Exception as error:
+        raise ConfigError(
+            f"expected a ranking ({wanted}), got one that raises {type(error).__name__} ({error}); write "
+            "def ranking(fidelity, size) on tensors."
+        ) from error
+    if not right:
+        raise ConfigError(
+            f"expected a ranking ({wanted}), got one that does not give a score per counterfactual; return a "
+            "tensor as long as fidelity."
+        )
+    return ranking
 
 
 def ranking_name(ranking: Ranking) -> str | None:

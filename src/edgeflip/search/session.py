@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import Edits, FactualSubgraph, padded
+from edgeflip.errors import EditError
 from edgeflip.oracle import Budget, MeteredOracle, SearchEnded, checked_answers
+from edgeflip.search.asked import AskedLog
 from edgeflip.search.flips import FlipStore, count_moves
 from edgeflip.search.minimal import Reductions
 from edgeflip.search.problem import GoalT, Problem, SpaceT
@@ -50,6 +52,12 @@ class Outcome:
 
     outputs: Tensor
     reached: Tensor
+
+    def __repr__(self) -> str:
+        """How many candidates there were, and how many reached the goal."""
+        return (
+            f"Outcome({len(self.reached)} candidates, {int(self.reached.sum())} reached the goal)"
+        )
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,7 @@ class Search(Generic[SpaceT, GoalT]):
             methods that try all of a cost; None for others.
         proposals: Candidates so far.
         rejected: Of these, how many were not allowed.
+        asked: The outputs that came back, block by block.
     """
 
     def __init__(
@@ -133,8 +142,15 @@ class Search(Generic[SpaceT, GoalT]):
         self._reductions = Reductions()
         self._tried_alone: list[Tensor] = []
         self._rings: list[tuple[int, int | None]] = []
-        self._asked: list[tuple[int, int | None, float, Tensor]] = []
+        self.asked = AskedLog()
         self.asks_every_rule = False
+
+    def __repr__(self) -> str:
+        """What is searched, and how far it has come."""
+        return (
+            f"Search({self.space.kind!r} for {self.goal.wanted}, asked={len(self.asked)}, "
+            f"found={len(self.store)})"
+        )
 
     # What a method calls.
 
@@ -301,9 +317,7 @@ class Search(Generic[SpaceT, GoalT]):
         if not self._closing and (not self._rings or self._rings[-1][1] != self.ring):
             self._rings.append((self.proposals, self.ring))
         with clock.stage("check"):
-            if not isinstance(candidates, Tensor):
-                candidates = padded([space.row(edits) for edits in candidates])
-            rows = space.normalise(candidates)
+            rows = space.normalise(self._rows(candidates))
             allowed = space.check(rows)
             everything = bool(allowed.all())
             asked = rows if everything else rows[allowed]
@@ -323,6 +337,23 @@ class Search(Generic[SpaceT, GoalT]):
         self._record(answers)
         return Outcome(outputs, reached), not bool(answers.isnan().any())
 
+    def _rows(self, candidates: Tensor | Sequence[Edits]) -> Tensor:
+        """Candidates as rows of ids, or a sentence why they are none."""
+        if not isinstance(candidates, Tensor):
+            try:
+                return padded([self.space.row(edits) for edits in candidates])
+            except (TypeError, AttributeError):
+                pass
+        elif candidates.dim() == 2 and not candidates.is_floating_point():
+            return candidates
+        got = (
+            list(candidates.shape) if isinstance(candidates, Tensor) else type(candidates).__name__
+        )
+        raise EditError(
+            "expected candidates as rows of move ids [candidates, width], padded with -1, or as a list of "
+            f"edits, got {got}; a row for every single move is search.space.allowed[:, None]."
+        )
+
     def ring_at(self, index: int) -> int | None:
         """The ring a candidate was proposed in."""
         begun = [ring for start, ring in self._rings if start <= index]
@@ -339,34 +370,13 @@ class Search(Generic[SpaceT, GoalT]):
 
     def steps(self) -> tuple[Step, ...]:
         """How near the search came as it went on: a step wherever that changed."""
-        kept: list[Step] = []
-        if not self._asked:
-            return ()
-        best = self._margin(self.output[None])
-        # All at once: there are many small blocks.
-        margins = self.goal.margins(torch.cat([outputs for *_, outputs in self._asked]))
-        nearest = (
-            margins.nan_to_num(nan=-math.inf)
-            .amax(dim=1)
-            .split([len(outputs) for *_, outputs in self._asked])
-        )
-        for (calls, ring, smallest, _), margin in zip(self._asked, nearest, strict=True):
-            best = max(best, float(margin.max()))
-            step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
-            last = kept[-1] if kept else None
-            if last is None or (last.margin, last.smallest, last.ring) != (
-                best,
-                step.smallest,
-                ring,
-            ):
-                kept.append(step)
-        return tuple(kept)
+        return self.asked.steps(self.goal, self.output)
 
     def _record(self, answers: Tensor) -> None:
         if not len(answers):
             return
         ring = None if self._closing else self.ring
-        self._asked.append((self.oracle.calls, ring, self.smallest, answers))
+        self.asked.add(self.oracle.calls, ring, self.smallest, answers)
         if self._watch is not None and not self._closing:
             self._nearest = max(self._nearest, self._margin(answers))
             self._tell()

@@ -12,6 +12,9 @@ from edgeflip.support.journal import (
     key_of,
     read_rows,
 )
+from edgeflip.support.numbers import (
+    plain_number,
+)
 from edgeflip.support.progress import (
     progress_bar,
 )
@@ -59,6 +62,7 @@ __all__ = [
     "key_of",
     "one_thread",
     "package_version",
+    "plain_number",
     "progress_bar",
     "read_artifact",
     "read_json",

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from edgeflip.core import PairSpace, candidate_keys, first_occurrences, unrank
 from edgeflip.explainers.edgeflip.config import BeamConfig
-from edgeflip.explainers.running import PairSearch
+from edgeflip.explainers.running import GraphSearch
 
 _BLOCK = 4096
 
@@ -38,7 +38,9 @@ class Beam:
         singles: The edits that are tried alone; once they have been, the most promising first.
     """
 
-    def __init__(self, search: PairSearch, settings: BeamConfig, likelihood: Tensor | None) -> None:
+    def __init__(
+        self, search: GraphSearch, settings: BeamConfig, likelihood: Tensor | None
+    ) -> None:
         self._search, self._settings = search, settings
         space = search.space
         removals, additions = space.groups["remove"], space.groups["add"]
@@ -182,7 +184,7 @@ def _incidence(pairs: PairSpace, edges: Tensor) -> Tensor:
 
 
 def ask_combinations(
-    search: PairSearch, singles: Tensor, settings: BeamConfig, largest: int
+    search: GraphSearch, singles: Tensor, settings: BeamConfig, largest: int
 ) -> None:
     """Ring 3: all pairs of the most promising single edits, then all triples of a third of them."""
     for size, limit in ((2, settings.promising), (3, settings.promising // 3)):
@@ -192,6 +194,6 @@ def ask_combinations(
             _ask(search, pool[unrank(torch.arange(count), pool.numel(), size)])
 
 
-def _ask(search: PairSearch, rows: Tensor) -> Tensor:
+def _ask(search: GraphSearch, rows: Tensor) -> Tensor:
     """The oracle's outputs of candidates, NaN where they were refused."""
     return torch.cat([search.ask(part).outputs for part in rows.split(_BLOCK)])

@@ -8,19 +8,22 @@ nothing left to try could score higher, and then tries to prove that nothing sma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from edgeflip.explainers.edgeflip.beam import Beam, ask_combinations
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
 from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
-from edgeflip.explainers.running import PairSearch
+from edgeflip.explainers.running import GraphSearch, PairSearch
 from edgeflip.explainers.with_links import LinkExplainer
-from edgeflip.factual import make_factual
+from edgeflip.factual import make_factual, occluded
 from edgeflip.links import LinkSettings
+from edgeflip.oracle import ClassGoal, ValueGoal, gives_values
 from edgeflip.search import Ended, needs_of
 
 # Edits of ring 0 at least, where single edits are hardly enough.
@@ -44,6 +47,7 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
 
     name: ClassVar[str] = "edgeflip"
     config_type: ClassVar[type[EdgeFlipConfig]] = EdgeFlipConfig
+    goals: ClassVar[tuple[str, ...] | None] = (ClassGoal.kind, ValueGoal.kind)
 
     @property
     def link_settings(self) -> LinkSettings:
@@ -59,16 +63,21 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
     def _certifies(self) -> int:
         return self.config.certify
 
-    def _search(self, search: PairSearch) -> Ended:
+    def _fit(self, graphs: Sequence[Data], oracle: Any) -> None:
+        # A link predictor is conditioned on classes, which a model of values does not have.
+        super()._fit([] if gives_values(oracle) else graphs, oracle)
+
+    def _search(self, search: GraphSearch) -> Ended:
         return _Rings(self, search).run()
 
 
 class _Rings:
     """One search, ring by ring."""
 
-    def __init__(self, explainer: EdgeFlip, search: PairSearch) -> None:
+    def __init__(self, explainer: EdgeFlip, search: GraphSearch) -> None:
         self._explainer, self._search, self._config = explainer, search, explainer.config
-        self._links = getattr(explainer, "links_", None)
+        asks_links = isinstance(search.goal, ClassGoal)
+        self._links = getattr(explainer, "links_", None) if asks_links else None
         # All sets of a smaller cost than this were tried.
         self._least = 1
 
@@ -78,7 +87,7 @@ class _Rings:
         if self._links is None:
             search.note(without="link predictor")
         if "likelihood" in needs_of(search.ranking) and self._links is not None:
-            self._explainer._tell_likelihoods(search)
+            self._explainer._tell_likelihoods(cast(PairSearch, search))
         removable = self._deconstruct(ring=0)
         search.ring = 0
         end = self._small_sets(removable)
@@ -163,7 +172,9 @@ class _Rings:
     def _ring0_edits(self) -> int:
         config, search = self._config, self._search
         edits = config.ring0_edits
-        if search.space.constraints.room or search.goal.wants_one_of_many:
+        goal = search.goal
+        one_of_many = isinstance(goal, ClassGoal) and goal.wants_one_of_many
+        if search.space.constraints.room or one_of_many:
             # Nodes that are full change an edge for another, and a certain class lies further away.
             edits = max(edits, _RING0_EDITS_IF_HARD)
         return min(config.remove.max + config.add.max, edits)
@@ -177,7 +188,7 @@ class _Rings:
             threshold=config.threshold * (config.threshold_factor if widened else 1.0),
             max_candidates=config.max_candidates * (2 if widened else 1),
         )
-        ask_likely(search, self._links, config, found, most_edits, self._ceiling)
+        ask_likely(cast(PairSearch, search), self._links, config, found, most_edits, self._ceiling)
 
     def _deconstruct(self, *, ring: int) -> Tensor:
         """Edges of the factual subgraph that may go; the answer's is that of ring 0."""
@@ -188,9 +199,13 @@ class _Rings:
         settings = {"max_nodes": limit * (1 + ring), **config.factual_settings}
         seed = search.rng(f"factual {ring}").getrandbits(31)
         with search.stage("deconstruct"):
-            factual = make_factual(config.factual, settings).explain(
-                search.oracle, search.space.input, search.goal.label, seed=seed
-            )
+            if isinstance(search.goal, ClassGoal):
+                factual = make_factual(config.factual, settings).explain(
+                    search.oracle, search.space.input, search.goal.label, seed=seed
+                )
+            else:
+                # Without classes there is no label to explain, only a value that must move.
+                factual = occluded(search.oracle, search.space, search.goal, settings["max_nodes"])
         if not ring:
             search.factual = factual
             search.note(factual_nodes=len(factual.nodes))

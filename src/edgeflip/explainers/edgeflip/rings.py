@@ -11,8 +11,9 @@ from torch import Tensor
 
 from edgeflip.core import PAD
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
-from edgeflip.explainers.running import PairSearch
+from edgeflip.explainers.running import GraphSearch, PairSearch
 from edgeflip.links import LinkModel
+from edgeflip.oracle import ClassGoal
 from edgeflip.pools import PaperSpace, likely_additions, removal_sets
 
 # An edge matters when without it the label's probability falls by this share.
@@ -25,7 +26,7 @@ _FIRST_BLOCK, _BLOCK = 128, 2048
 _SMALL_BLOCK = 4096
 
 
-def small_sets(search: PairSearch, config: EdgeFlipConfig, removable: Tensor) -> Iterator[int]:
+def small_sets(search: GraphSearch, config: EdgeFlipConfig, removable: Tensor) -> Iterator[int]:
     """Ask about what needs no link predictor, step by step, each made when it is reached.
 
     Single removals, single additions between nodes of the factual subgraph, pairs of removals. Where any
@@ -40,14 +41,16 @@ def small_sets(search: PairSearch, config: EdgeFlipConfig, removable: Tensor) ->
     Yields:
         How many edits the sets just asked about have.
     """
-    centre = removable[:0]
+    goal, centre = search.goal, removable[:0]
+    any_class = isinstance(goal, ClassGoal) and not goal.aims_at_one_class
     limits = search.space.limits
     most_removed = min(config.remove.max, limits.max_removed, limits.max_edits)
     if most_removed and len(removable):
         outputs = search.ask(removable[:, None]).outputs
-        centre = _most_important(search, removable, outputs)
+        if isinstance(goal, ClassGoal) and any_class:
+            centre = _most_important(search.output, goal.label, removable, outputs)
         yield 1
-    within = _additions_within(search, None if search.goal.aims_at_one_class else centre)
+    within = _additions_within(search, centre if any_class else None)
     within = within[: config.ring0_candidates]
     if config.add.max and limits.max_added and len(within):
         search.ask(within[:, None])
@@ -58,15 +61,14 @@ def small_sets(search: PairSearch, config: EdgeFlipConfig, removable: Tensor) ->
         yield 2
 
 
-def _most_important(search: PairSearch, removable: Tensor, outputs: Tensor) -> Tensor:
+def _most_important(before: Tensor, label: int, removable: Tensor, outputs: Tensor) -> Tensor:
     """The edge whose loss hurts the label most, none if it hardly does [at most 1]."""
-    label = search.goal.label
     left, index = outputs[:, label].nan_to_num(nan=1.0).min(dim=0)
-    hurts = bool(left <= (1 - _HURTS) * search.output[label])
+    hurts = bool(left <= (1 - _HURTS) * before[label])
     return removable[index][None] if hurts else removable[:0]
 
 
-def _additions_within(search: PairSearch, centre: Tensor | None) -> Tensor:
+def _additions_within(search: GraphSearch, centre: Tensor | None) -> Tensor:
     """Missing edges between nodes of the factual subgraph, all or those at an edge [additions]."""
     additions, pairs = search.space.limits.additions, search.space.pairs
     if search.factual is None:

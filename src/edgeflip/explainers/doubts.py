@@ -1,0 +1,70 @@
+"""What may be wrong with a model, by the answers that it gave: told with the answer, never silently.
+
+No graph is asked about twice for it where that can be helped: an answer that was found was confirmed on
+the edited graph, which is a second question; only where nothing was found is the input asked about
+again, unless the method has done so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from edgeflip.core import PAD, PairEdits, padded
+from edgeflip.search import Counterfactual, Search
+
+# Batch size alone moves the last digits; twice the answers of one graph differ by less.
+_TOLERANCE = 1e-3
+
+# So many of the counterfactuals are compared.
+_COMPARED = 3
+
+# Outputs that differ by less are the same.
+_SAME = 1e-6
+
+_UNSTEADY = (
+    "The model answers differently about the same graph, so nothing it says is certain: look for dropout "
+    "or other randomness that model.eval() does not switch off, and for layers that mix the graphs of a "
+    "batch."
+)
+_CONSTANT = (
+    "The model gave the same answer for all {count:,} edited graphs that were tried: it may not read edges, "
+    "or its output may be saturated."
+)
+
+
+def doubts_about(search: Search[Any, Any], found: Sequence[Counterfactual]) -> list[str]:
+    """Why the answers of a model should not be trusted, a sentence each; none as a rule.
+
+    Args:
+        search: A search that has ended.
+        found: Its counterfactuals.
+    """
+    doubts = list(getattr(search.problem.oracle, "doubts", ()))
+    if isinstance(search.space, PairEdits) and _is_unsteady(search, found):
+        doubts.append(_UNSTEADY)
+    elif not found and len(search.asked) and search.asked.spread(search.output) < _SAME:
+        doubts.append(_CONSTANT.format(count=len(search.asked)))
+    return doubts
+
+
+def _is_unsteady(search: Search[Any, Any], found: Sequence[Counterfactual]) -> bool:
+    """Whether two answers about one graph differ."""
+    found = found[:_COMPARED]
+    if found:
+        rows = padded([search.space.row(entry.edits) for entry in found])
+        again = torch.tensor([entry.output for entry in found])
+    else:
+        rows, again = torch.full((1, 1), PAD), search.output[None]
+    with search.stage("verify"):
+        known = search.oracle.answer(search.space, search.space.normalise(rows))
+    return bool((_gap(known, again) > _TOLERANCE).any())
+
+
+def _gap(one: Tensor, two: Tensor) -> Tensor:
+    """Differences of outputs; of large values relative to them. NaN where one was not asked."""
+    scale: Tensor = two.abs().clamp(min=1.0)
+    return (one - two).abs() / scale

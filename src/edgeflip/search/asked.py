@@ -1,0 +1,73 @@
+"""What a search was told, block by block: for its steps, and to notice a model that says nothing."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from edgeflip.oracle import Goal
+from edgeflip.search.result import Step
+
+
+class AskedLog:
+    """Outputs in the order they came.
+
+    Example:
+        >>> log = AskedLog()
+        >>> log.add(4, None, math.inf, torch.tensor([[0.5, 0.5], [0.7, 0.3]]))
+        >>> len(log), round(log.spread(torch.tensor([0.5, 0.5])), 3)
+        (2, 0.2)
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[int, int | None, float, Tensor]] = []
+
+    def __len__(self) -> int:
+        """Number of outputs, those of repeats among them."""
+        return sum(len(outputs) for *_, outputs in self._blocks)
+
+    def add(self, calls: int, ring: int | None, smallest: float, outputs: Tensor) -> None:
+        """Keep a block.
+
+        Args:
+            calls: Model passes so far.
+            ring: The ring of the search.
+            smallest: What the smallest flip so far costs.
+            outputs: The outputs, NaN where the budget did not reach [candidates, columns].
+        """
+        self._blocks.append((calls, ring, smallest, outputs))
+
+    def spread(self, output: Tensor) -> float:
+        """How far any output is from that on the input; of large values relative to them."""
+        if not self._blocks:
+            return 0.0
+        outputs = torch.cat([outputs for *_, outputs in self._blocks])
+        gaps = (outputs - output).abs() / output.abs().clamp(min=1.0)
+        return float(gaps.nan_to_num().max())
+
+    def steps(self, goal: Goal, output: Tensor) -> tuple[Step, ...]:
+        """How near the search came as it went on, from the output on the input: a step per change."""
+        kept: list[Step] = []
+        if not self._blocks:
+            return ()
+        best = float(goal.margins(output[None]).nan_to_num(nan=-math.inf).max())
+        # All at once: there are many small blocks.
+        margins = goal.margins(torch.cat([outputs for *_, outputs in self._blocks]))
+        nearest = (
+            margins.nan_to_num(nan=-math.inf)
+            .amax(dim=1)
+            .split([len(outputs) for *_, outputs in self._blocks])
+        )
+        for (calls, ring, smallest, _), margin in zip(self._blocks, nearest, strict=True):
+            best = max(best, float(margin.max()))
+            step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
+            last = kept[-1] if kept else None
+            if last is None or (last.margin, last.smallest, last.ring) != (
+                best,
+                step.smallest,
+                ring,
+            ):
+                kept.append(step)
+        return tuple(kept)
