@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from edgeflip.explainers.one_line import explain
     from edgeflip.explainers.options import OPTIONS, ExplainOptions
     from edgeflip.explainers.registry import (
+        check_method,
         explainer_class,
         list_explainers,
         load_explainer,
@@ -36,6 +37,7 @@ _FILE = {
     "SearchInterrupted": "edgeflip.explainers.running",
     "Summary": "edgeflip.explainers.gcfexplainer",
     "asker": "edgeflip.explainers.gcfexplainer",
+    "check_method": "edgeflip.explainers.registry",
     "explain": "edgeflip.explainers.one_line",
     "explainer_class": "edgeflip.explainers.registry",
     "list_explainers": "edgeflip.explainers.registry",
@@ -59,6 +61,7 @@ __all__ = [
     "SearchInterrupted",
     "Summary",
     "asker",
+    "check_method",
     "explain",
     "explainer_class",
     "list_explainers",
