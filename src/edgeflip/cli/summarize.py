@@ -13,7 +13,8 @@ import typer
 
 from edgeflip.bench import draw_summary, require_matplotlib
 from edgeflip.cli.console import edge_list, say, show, table
-from edgeflip.cli.options import Patterns, Source, TrainedOracle
+from edgeflip.cli.options import Source, TrainedOracle
+from edgeflip.cli.patterns import Patterns
 from edgeflip.cli.reading import check_folder, class_number, graphs_of, read_overrides
 from edgeflip.cli.terminal import NOTHING_FOUND, print_json
 from edgeflip.datasets import DatasetBundle

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         DatasetEntry,
         canonical_name,
         check_dataset,
+        known_classes,
         list_datasets,
         load_dataset,
     )
@@ -61,6 +62,7 @@ _FILE = {
     "check_dataset": "edgeflip.datasets.registry",
     "check_trainable": "edgeflip.datasets.stacks",
     "fetch_dataset": "edgeflip.datasets.download",
+    "known_classes": "edgeflip.datasets.registry",
     "list_datasets": "edgeflip.datasets.registry",
     "load_dataset": "edgeflip.datasets.registry",
     "load_graphs": "edgeflip.datasets.user_graphs",
@@ -87,6 +89,7 @@ __all__ = [
     "check_dataset",
     "check_trainable",
     "fetch_dataset",
+    "known_classes",
     "list_datasets",
     "load_dataset",
     "load_graphs",

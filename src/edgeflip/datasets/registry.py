@@ -97,6 +97,17 @@ def check_dataset(name: str) -> None:
         raise unknown_name("dataset", name, known)
 
 
+def known_classes(name: str) -> tuple[str, ...]:
+    """The classes of a catalogued dataset; none for others, which have to be loaded to tell.
+
+    Example:
+        >>> known_classes("BA-2Motifs")
+        ('cycle', 'house')
+    """
+    entry = catalogue().get(canonical_name(name))
+    return () if entry is None else entry.class_names
+
+
 def canonical_name(name: str) -> str:
     """A dataset's name as it is kept: case and `-` against `_` do not matter."""
     return name.strip().lower().replace("-", "_")

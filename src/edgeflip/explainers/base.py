@@ -34,6 +34,7 @@ from edgeflip.explainers.options import ExplainOptions, complete
 from edgeflip.explainers.running import (
     Call,
     Check,
+    SearchInterrupted,
     begin,
     explain_together,
     finish_all,
@@ -234,7 +235,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Raises:
             EdgeflipError: If the graph or the options make no sense.
-            SearchInterrupted: On Ctrl-C, with what was found until then for the class at hand.
+            SearchInterrupted: On Ctrl-C, with the answers that were finished and what was found until then
+                for the class at hand.
         """
         if "target" in options:
             raise TargetError(
@@ -242,17 +244,23 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
                 "leave it out or call explain."
             )
         given = complete(options)
-        self._check_call(graph, given["seed"])
+        answers: dict[int, CounterfactualSet] = {}
+        for each in self.other_classes(graph, seed=given["seed"]):
+            options["target"] = each
+            try:
+                answers[each] = self.explain(graph, **options)
+            except SearchInterrupted as interruption:
+                raise SearchInterrupted(interruption.partial, [*answers.values()]) from None
+        return answers
+
+    def other_classes(self, graph: Data, *, seed: int = 0) -> list[int]:
+        """The classes that a graph could become: all but the predicted one."""
+        self._check_call(graph, seed)
         with session(self):
             PairSpace.of(graph)
             proba = first_answer(self.oracle_, copy.copy(graph))
         label = int(proba.argmax())
-        others = [target for target in range(len(proba)) if target != label]
-        answers = {}
-        for each in others:
-            options["target"] = each
-            answers[each] = self.explain(graph, **options)
-        return answers
+        return [target for target in range(len(proba)) if target != label]
 
     def explain_many(
         self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]
@@ -268,11 +276,19 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
 
         Raises:
             EdgeflipError: If one of the graphs, the target or the constraints make no sense.
+            SearchInterrupted: On Ctrl-C, with the answers that were finished and what was found until then
+                for the graph at hand.
         """
         given = complete(options)
         if self.explains_together:
             return explain_together(self, graphs, given)
-        return [answer for graph in graphs for answer in explain_together(self, [graph], given)]
+        answers: list[CounterfactualSet] = []
+        for graph in graphs:
+            try:
+                answers += explain_together(self, [graph], given)
+            except SearchInterrupted as interruption:
+                raise SearchInterrupted(interruption.partial, answers) from None
+        return answers
 
     def solve(
         self,

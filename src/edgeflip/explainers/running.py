@@ -85,11 +85,19 @@ class Call:
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; `partial` holds what was found until then."""
+    """Ctrl-C during a search.
 
-    def __init__(self, partial: CounterfactualSet) -> None:
+    Attributes:
+        partial: What the search at hand had found until then.
+        finished: The answers for graphs or classes before it, of calls that give several.
+    """
+
+    def __init__(
+        self, partial: CounterfactualSet, finished: Sequence[CounterfactualSet] = ()
+    ) -> None:
         super().__init__("the search was interrupted")
         self.partial = partial
+        self.finished = tuple(finished)
 
 
 @contextmanager
@@ -142,7 +150,11 @@ def finish_all(
         together = [searches[index] for index in group]
         _prepare_group(explainer, together, call.budget)
         for index, search in zip(group, together, strict=True):
-            answers[index] = _answer(explainer, search, call)
+            try:
+                answers[index] = _answer(explainer, search, call)
+            except SearchInterrupted as interruption:
+                finished = [answers[place] for place in sorted(answers)]
+                raise SearchInterrupted(interruption.partial, finished) from None
     return [answers[index] for index in range(len(searches))]
 
 
