@@ -5,6 +5,7 @@ Nothing here may import torch at the top, for the help reads these options.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -121,7 +122,8 @@ class Source(OptionGroup):
         if self.data is None:
             with waiting(f"loading {self.dataset}"):
                 return load_dataset(str(self.dataset), self.data_dir)
-        with waiting(f"reading {self.data}"):
+        # A table has a bar with an estimate.
+        with waiting(f"reading {self.data}") if self.data.is_dir() else nullcontext():
             bundle = load_graphs(
                 self.data,
                 label_column=self.label_column,
@@ -129,6 +131,7 @@ class Source(OptionGroup):
                 labels=self.labels,
                 stratified=self.stratified,
                 skip_invalid=self.skip_invalid,
+                progress=True,
             )
         if bundle.card.notes:
             note(bundle.card.notes)
