@@ -76,7 +76,7 @@ class Explanation:
                 for asked, answer in self._answers(fitted, chosen, target, options):
                     progress.done()
                     with progress.aside():
-                        _show(answer, asked, out, as_json=as_json)
+                        _show(answer, asked, out, rows=self.wanted.rows, as_json=as_json)
                     if answer.trace.stopped_by == "interrupted":
                         raise SearchInterrupted(answer)
                     if not answer.found:
@@ -219,7 +219,9 @@ def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
     return texts
 
 
-def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_json: bool) -> None:
+def _show(
+    answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, rows: int | None, as_json: bool
+) -> None:
     payload = answer.to_dict()
     if out is not None:
         write_json(out / chosen.file, payload)
@@ -230,7 +232,7 @@ def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_js
         return
     say(in_flags(f"{chosen.title}: {answer}"))
     if answer.found:
-        _show_counterfactuals(answer)
+        _show_counterfactuals(answer, rows)
         if smiles is not None:
             before, after = (text or "no possible molecule" for text in smiles[:2])
             say(f"SMILES: {before} becomes {after}")
@@ -265,15 +267,17 @@ def _effort(answer: CounterfactualSet) -> str:
     )
 
 
-def _show_counterfactuals(answer: CounterfactualSet) -> None:
+def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
     figures = ["probability", "fidelity", "score"]
     figures += ["robustness"] if answer.counterfactuals[0].robustness is not None else []
     rows = table(
         "rank", "added", "removed", "size", "to", *figures, numbers=["rank", "size", *figures]
     )
-    for row in answer.to_rows():
+    for row in answer.to_rows()[:most]:
         numbers = (f"{row[key]:.3f}" for key in figures)
         edits = (edge_list(row[key]) for key in ("added", "removed"))
         name = answer.class_name(row["to"])
         rows.add_row(str(row["rank"]), *edits, str(row["size"]), name, *numbers)
     show(rows)
+    if most is not None and len(answer) > most:
+        say(f"and {len(answer) - most} more, which --out and --json have.")

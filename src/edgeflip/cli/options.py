@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from edgeflip.explainers import CounterfactualExplainer
     from edgeflip.oracle import Budget, ModelOracle
 
+# Answers in a table, unless the user says how many.
+_FEW = 5
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DataDir = Annotated[
     Path | None,
@@ -419,6 +422,12 @@ class Wanted(OptionGroup):
         from edgeflip.search import Selection
 
         Selection(self.keep, self.number, self.diversity, self.robust)
+
+    @property
+    def rows(self) -> int | None:
+        """How many answers are shown; all of them, if the user said how many."""
+        asked = self.number is not None or self.keep != default_of("keep")
+        return None if asked else _FEW
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of `explain` and `explain_each_class` that they become."""
