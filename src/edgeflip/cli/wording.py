@@ -20,7 +20,11 @@ from edgeflip.cli.groups import OptionGroup
 # Settings of methods have these names too, and keep them: they are given as --set max_edits=3.
 _ALSO_SETTINGS = {"max_edits", "one_hot"}
 
-_OTHER_KEYWORDS = {"allow_additions": "--additions", "allow_removals": "--removals"}
+_OTHER_KEYWORDS = {
+    "allow_additions": "--additions",
+    "allow_removals": "--removals",
+    "oracle_calls": "--calls",
+}
 
 _LEARN = "name a dataset or --data PATH to learn from"
 _FORWARD = "give your model a forward(x, edge_index, batch) or forward(data)"
@@ -63,6 +67,7 @@ _PHRASES = (
     (r"pass the answer as explain returned it", "explain the graph again"),
     (r"use (masking|path)='(\w+)'", r"use --set \1=\2"),
     (r"name another folder with cache_dir or", "name another folder with"),
+    (r"with `certify` above 0", "with --set certify=2000"),
 )
 
 
@@ -75,6 +80,9 @@ def in_flags(text: str) -> str:
         >>> in_flags("name the columns with smiles_column and label_column.")
         'name the columns with --smiles-column and --label-column.'
     """
+    if text.startswith("expected settings"):
+        # What it names are settings, which keep their names.
+        return text
     for pattern, phrase in _PHRASES:
         text = re.sub(pattern, phrase, text)
     flags = _flags()
@@ -86,7 +94,7 @@ def in_flags(text: str) -> str:
         text,
     )
     bare = "|".join(name for name in flags if "_" in name and name not in _ALSO_SETTINGS)
-    return re.sub(rf"(?<![\w./'\"-])({bare})(?![\w./'\"=-])", lambda found: flags[found[1]], text)
+    return re.sub(rf"(?<![\w./'\"-])({bare})(?![\w/'\"=-]|\.\w)", lambda found: flags[found[1]], text)
 
 
 @cache
