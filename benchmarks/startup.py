@@ -23,7 +23,16 @@ COMMANDS = {
     "a misspelt command": ("-m", "edgeflip", "explian"),
     "a misspelt option": ("-m", "edgeflip", "explain", "--indexx", "0"),
     "a misspelt dataset": ("-m", "edgeflip", "explain", "ba_2motif", "--index", "0"),
-    "a misspelt method": ("-m", "edgeflip", "explain", "bbbp", "--index", "0", "--method", "randum"),
+    "a misspelt method": (
+        "-m",
+        "edgeflip",
+        "explain",
+        "bbbp",
+        "--index",
+        "0",
+        "--method",
+        "randum",
+    ),
     "a misspelt class": ("-m", "edgeflip", "explain", "bbbp", "--index", "0", "--target", "yess"),
     "edgeflip methods": ("-m", "edgeflip", "methods", "--json"),
 }
@@ -64,7 +73,10 @@ def measure(command: str, arguments: tuple[str, ...], rounds: int) -> Start:
         if done.returncode not in (0, 2):
             raise SystemExit(f"'{command}' ended with {done.returncode}: {done.stderr[-300:]}")
     traced = subprocess.run(
-        [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-X", "importtime", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     rows = [line.split("|") for line in traced.stderr.splitlines() if line.count("|") == 2]
     own = [(row[0].rpartition(":")[2].strip(), row[2].strip()) for row in rows]
@@ -86,7 +98,9 @@ def _cpu_of_children() -> float:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5, help="runs of each command")
     parser.add_argument("--only", nargs="*", choices=list(COMMANDS), help="only these")
     parser.add_argument("--json", action="store_true", help="print JSON")

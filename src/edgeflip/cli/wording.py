@@ -94,7 +94,9 @@ def in_flags(text: str) -> str:
         text,
     )
     bare = "|".join(name for name in flags if "_" in name and name not in _ALSO_SETTINGS)
-    return re.sub(rf"(?<![\w./'\"-])({bare})(?![\w/'\"=-]|\.\w)", lambda found: flags[found[1]], text)
+    return re.sub(
+        rf"(?<![\w./'\"-])({bare})(?![\w/'\"=-]|\.\w)", lambda found: flags[found[1]], text
+    )
 
 
 @cache

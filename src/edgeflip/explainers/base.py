@@ -36,6 +36,7 @@ from edgeflip.explainers.running import (
     Check,
     SearchInterrupted,
     begin,
+    explain_in_turn,
     explain_together,
     finish_all,
     session,
@@ -279,16 +280,8 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             SearchInterrupted: On Ctrl-C, with the answers that were finished and what was found until then
                 for the graph at hand.
         """
-        given = complete(options)
-        if self.explains_together:
-            return explain_together(self, graphs, given)
-        answers: list[CounterfactualSet] = []
-        for graph in graphs:
-            try:
-                answers += explain_together(self, [graph], given)
-            except SearchInterrupted as interruption:
-                raise SearchInterrupted(interruption.partial, answers) from None
-        return answers
+        run = explain_together if self.explains_together else explain_in_turn
+        return run(self, graphs, complete(options))
 
     def solve(
         self,

@@ -126,6 +126,19 @@ def explain_together(
         return finish_all(explainer, searches, call)
 
 
+def explain_in_turn(
+    explainer: CounterfactualExplainer[Any], graphs: Sequence[Data], given: ExplainOptions
+) -> list[CounterfactualSet]:
+    """The same for graphs one after the other; those that are finished survive Ctrl-C."""
+    answers: list[CounterfactualSet] = []
+    for graph in graphs:
+        try:
+            answers += explain_together(explainer, [graph], given)
+        except SearchInterrupted as interruption:
+            raise SearchInterrupted(interruption.partial, answers) from None
+    return answers
+
+
 def begin(
     explainer: CounterfactualExplainer[Any], problem: Problem[Any, Any], call: Call
 ) -> Search[Any, Any]:
