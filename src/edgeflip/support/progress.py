@@ -10,6 +10,9 @@ from tqdm import tqdm
 # Seconds before a bar is shown: what is over by then needs none.
 _PATIENCE = 2.0
 
+# Seconds between two lines in a log.
+_LOG_INTERVAL = 10.0
+
 
 def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: int = 0) -> Any:
     """A tqdm bar that appears after two seconds.
@@ -18,7 +21,7 @@ def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: 
     ten a second.
     """
     lively = sys.stderr.isatty()
-    return tqdm(
+    bar = tqdm(
         total=total,
         initial=done,
         desc=description,
@@ -26,7 +29,12 @@ def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: 
         disable=not shown,
         delay=_PATIENCE,
         leave=not lively,
-        mininterval=0.1 if lively else 10.0,
+        mininterval=0.1 if lively else _LOG_INTERVAL,
         miniters=None if lively else 1,
-        maxinterval=10.0,
+        maxinterval=_LOG_INTERVAL,
+        smoothing=0.3 if lively else 0,
     )
+    if shown and not lively:
+        # The first line of a log comes as early as a bar would.
+        bar.last_print_t -= _LOG_INTERVAL - _PATIENCE
+    return bar
