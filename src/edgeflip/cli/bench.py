@@ -8,6 +8,7 @@ from pathlib import Path
 from edgeflip.bench import OURS, list_specs, load_spec, run_bench, write_report
 from edgeflip.cli.console import say, show, table
 from edgeflip.cli.terminal import counted, note, print_json, waiting
+from edgeflip.cli.wording import in_flags
 
 
 def print_specs(*, as_json: bool) -> None:
@@ -48,7 +49,7 @@ def run_spec(
         methods=methods,
         command=f"edgeflip bench run {spec} --out {out}",
         progress=True,
-        tell=note,
+        tell=lambda text: note(in_flags(text)),
     )
     if as_json:
         print_json({**asdict(report), "folder": str(report.folder)})

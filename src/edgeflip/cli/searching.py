@@ -18,7 +18,7 @@ class SearchProgress:
     """A bar for the searches of one command.
 
     Several searches are counted one by one. A single one has no such measure: its bar runs towards its
-    limit of calls, or of seconds, so that the estimate is the longest it can take.
+    limit of calls, or names its limit of seconds, so that the estimate is the longest it can take.
 
     Args:
         searches: How many there will be, as far as is known.
@@ -32,9 +32,12 @@ class SearchProgress:
         self._bar = progress_bar(
             "explaining",
             total=total,  # type: ignore[arg-type]  # tqdm shows the count alone where there is no total
-            unit=" searches" if self._many else " graphs tried",
+            unit="search" if self._many else "graph",
             shown=True,
         )
+        timed = budget.seconds is not None and total is None
+        self._most = f"at most {budget.seconds:g} s" if timed else ""
+        self._bar.set_postfix_str(self._most, refresh=False)
         self._over = threading.Event()
 
     def __enter__(self) -> SearchProgress:
@@ -52,8 +55,9 @@ class SearchProgress:
         """Take note of how far a search has come; see `explain(watch=…)`."""
         parts = [] if not self._many else [f"{counted(step.calls, 'graph')} tried"]
         if step.smallest is not None:
-            parts.append(f"smallest so far: {counted(step.smallest, 'edit')}")
-        self._bar.set_postfix_str(", ".join(parts), refresh=False)
+            parts.append(f"smallest: {counted(step.smallest, 'edit')}")
+        parts += [] if self._many else [self._most]
+        self._bar.set_postfix_str(", ".join(filter(None, parts)), refresh=False)
         if not self._many:
             self._bar.update(step.calls - self._bar.n)
 

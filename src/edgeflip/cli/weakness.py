@@ -29,9 +29,9 @@ def weakness_of(oracle: ModelOracle, bundle: DatasetBundle) -> str | None:
     if accuracy - majority >= _LEAST_SHARE * (1 - majority) and majority < 1:
         return None
     return (
-        f"The oracle is weak: it is right for {accuracy:.0%} of the {len(truth)} graphs it was not trained "
-        f"on, and always saying '{bundle.class_names[commonest]}' for {majority:.0%}, so its explanations "
-        "say little about the data."
+        f"The oracle is weak: it is right for {accuracy:.0%} of the {len(truth)} validation and test graphs, "
+        f"and always saying '{bundle.class_names[commonest]}' would be for {majority:.0%}, so its "
+        "explanations say little about the data."
     )
 
 

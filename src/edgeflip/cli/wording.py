@@ -45,7 +45,10 @@ _PHRASES = (
     ),
     (r"pass a row as fill=", "give a row, such as --fill [0,1]"),
     (r"pass returns='(\w+)'( to ModelOracle)?", r"let your model return \1"),
-    (r"(pass|correct) num_classes=?", "let your model return a column for each class"),
+    (
+        r"correct num_classes or the model|pass num_classes=",
+        "let your model return a column for each class",
+    ),
     (r"pass some, or links=, or another ranking", f"{_LEARN}, or give another --ranking"),
     (r"fit it on some or pass links=", _LEARN),
     (r"(to learn from, got none); pass some", rf"\1; {_LEARN}"),
