@@ -398,6 +398,10 @@ def test_own_data_stand_in_a_bench_spec_from_run_to_report(capsys, tmp_path):
     text = (out / "report" / "report.md").read_text()
     assert "mine" in text
     assert "shapes" in text
+    (tmp_path / "lost.toml").write_text(spec.read_text().replace("mine.csv", "lost.csv"))
+    code, _, err = run(capsys, "bench", "run", tmp_path / "lost.toml", "--out", tmp_path / "lost")
+    assert code == 2
+    assert "lost.csv, got none" in err
     # Other data under the same name is another benchmark.
     (tmp_path / "mine.csv").write_text("\n".join(["Smiles,KIND", *rows, "CCC,nitrogen"]))
     code, _, err = run(capsys, "bench", "run", spec, "--out", out)

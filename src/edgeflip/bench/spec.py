@@ -92,6 +92,10 @@ class OwnData:
         """The same with paths that are seen from a folder made absolute, and the checksum filled in."""
         labels = None if self.labels is None else str((folder / self.labels).absolute())
         found = replace(self, path=str((folder / self.path).absolute()), labels=labels)
+        if not Path(found.path).exists():
+            raise ConfigError(
+                f"expected a CSV or a folder at {found.path}, got none; correct path in the spec."
+            )
         return replace(found, sha256=self.sha256 or found.contents())
 
     def load(self, name: str) -> DatasetBundle:
