@@ -6,8 +6,8 @@ import time
 import pytest
 
 from bench_rows import TINY, rows_of
-from edgeflip.bench import context as ground_module
 from edgeflip.bench import evaluate as evaluate_module
+from edgeflip.bench import spec as spec_module
 from edgeflip.bench import timing as timing_module
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import BenchInterrupted, run_bench
@@ -18,14 +18,14 @@ from edgeflip.explainers.random_search import RandomSearch
 
 
 def test_a_dataset_that_is_not_at_hand_is_skipped_and_the_rest_runs(tmp_path, models, monkeypatch):
-    real = ground_module.load_dataset
+    real = spec_module.load_dataset
 
     def without(name, folder=None):
         if name == "ba_3motifs":
             raise DatasetError("expected ba_3motifs.npz, got no such file; put it there.")
         return real(name, folder)
 
-    monkeypatch.setattr(ground_module, "load_dataset", without)
+    monkeypatch.setattr(spec_module, "load_dataset", without)
     told = []
     spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_3motifs", "ba_2motifs")})
     report = run_bench(spec, tmp_path, models=models, tell=told.append)

@@ -37,6 +37,7 @@ ARGUMENTS = {
     "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),
     "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
     "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
+    "startup": ("--rounds 1 --only 'edgeflip --version'", "| edgeflip --version |"),
     "two_versions": (f"{FOLDER.parent / 'src'} {SMALL} --rounds 1 --methods random", "| random |"),
     "subgraphx": ("--profile smoke --graphs 1 --rollouts 1 --json", "explain_speedup"),
 }

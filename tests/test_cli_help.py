@@ -78,6 +78,13 @@ def heavy_packages(*arguments, **variables):
         (("explain", "--indexx", "0"), 2),
         (("explain", "ba_2motifs", "--seed", "many"), 2),
         (("explian",), 2),
+        (("explain", "ba_2motif", "--index", "0"), 2),
+        (("explain", "ba_2motifs", "--index", "0", "--method", "randum"), 2),
+        (("explain", "ba_2motifs", "--index", "0", "--target", "hause"), 2),
+        (("explain", "ba_2motifs", "--index", "0", "--ranking", "papre"), 2),
+        (("explain", "ba_2motifs", "--index", "0", "--oracle", "no/such/folder"), 2),
+        (("bench", "run", "smok", "--out", "nowhere"), 2),
+        (("train", "ba_2motifs", "--profile", "gpu"), 2),
     ],
 )
 def test_help_and_mistakes_in_options_load_no_torch(arguments, code):

@@ -289,7 +289,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("wrong", f"{module}:wrong_loader", datasets.ENTRY_POINT_GROUP),
         EntryPoint("ba_2motifs", "no_such_module:load", datasets.ENTRY_POINT_GROUP),
     ]
-    monkeypatch.setattr(datasets, "entry_points", lambda group: points)
+    monkeypatch.setattr("edgeflip.datasets.registry.entry_points", lambda group: points)
 
 
 @pytest.mark.usefixtures("plugins")

@@ -181,8 +181,9 @@ def test_data_no_classifier_can_learn_from_are_refused(small: DatasetBundle) -> 
 
 
 def test_progress_goes_to_stderr_and_only_when_asked(
-    small: DatasetBundle, capsys: pytest.CaptureFixture[str]
+    small: DatasetBundle, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("edgeflip.support.progress._PATIENCE", 0.0)
     fit_classifier(small, QUICK)
     assert capsys.readouterr() == ("", "")
     fit_classifier(small, QUICK, progress=True)

@@ -122,7 +122,9 @@ def test_integer_features_stay_for_embeddings_and_the_message_for_others_names_t
     assert_sentence(error, "graph.x.float()")
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.uint8, torch.tensor, np.array], ids=["int64", "uint8", "tensor", "array"])
+@pytest.mark.parametrize(
+    "kind", [np.int64, np.uint8, torch.tensor, np.array], ids=["int64", "uint8", "tensor", "array"]
+)
 def test_numbers_of_numpy_and_torch_are_numbers(kind):
     plain = explain(example_oracle(), GRAPH)
     other = 1 - plain.label

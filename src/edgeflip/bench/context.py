@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from edgeflip.bench.spec import BenchSpec
 from edgeflip.bench.timing import Clock
-from edgeflip.datasets import DatasetBundle, load_dataset
+from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers import EdgeFlip
 from edgeflip.links import LinkModel
 from edgeflip.metrics import Descriptors, describe
@@ -45,7 +45,7 @@ class Ground:
         cls, spec: BenchSpec, dataset: str, seed: int, models: Path, data_dir: Path | None
     ) -> Ground:
         """Read the dataset."""
-        return cls(spec, load_dataset(dataset, data_dir), seed, models)
+        return cls(spec, spec.load(dataset, data_dir), seed, models)
 
     @cached_property
     def oracle(self) -> ModelOracle:

@@ -315,7 +315,7 @@ class _Session:
 
 def _check(spec: BenchSpec) -> None:
     """Refuse datasets that do not exist at all, and settings no method has, before anything runs."""
-    known = [entry.name for entry in list_datasets()]
+    known = [*(entry.name for entry in list_datasets()), *spec.data]
     for dataset in spec.datasets:
         if dataset not in known:
             raise unknown_name("dataset", dataset, known)

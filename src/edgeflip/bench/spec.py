@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 from edgeflip.bench.labels import check_label
-from edgeflip.datasets import canonical_name
+from edgeflip.datasets import (
+    DatasetBundle,
+    canonical_name,
+    list_datasets,
+    load_dataset,
+    load_graphs,
+)
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
 from edgeflip.presets import preset_name
@@ -58,6 +65,65 @@ class MethodSpec:
 
 
 @dataclass(frozen=True)
+class OwnData:
+    """Your own graphs as a dataset of a benchmark: a CSV of SMILES or a folder of graphs.
+
+    Attributes:
+        path: The file or folder; in a spec file as seen from that file.
+        label_column: The column of the labels.
+        smiles_column: The column of the molecules.
+        labels: The label file of a folder of graphs; `labels.csv` in the folder by default.
+        stratified: Whether the split has the same shares of every class.
+        skip_invalid: Whether rows that are no molecule are left out.
+        sha256: Checksum of the files; filled in when a spec file is read, so that results on two versions
+            of the data are never mixed.
+    """
+
+    __pydantic_config__ = STRICT
+
+    path: str
+    label_column: str = "label"
+    smiles_column: str = "smiles"
+    labels: str | None = None
+    stratified: bool = False
+    skip_invalid: bool = False
+    sha256: str = ""
+
+    def within(self, folder: Path) -> OwnData:
+        """The same with paths that are seen from a folder made absolute, and the checksum filled in."""
+        labels = None if self.labels is None else str((folder / self.labels).absolute())
+        found = replace(self, path=str((folder / self.path).absolute()), labels=labels)
+        if not Path(found.path).exists():
+            raise ConfigError(
+                f"expected a CSV or a folder at {found.path}, got none; correct path in the spec."
+            )
+        return replace(found, sha256=self.sha256 or found.contents())
+
+    def load(self, name: str) -> DatasetBundle:
+        """The graphs, refused when the files are not those of the checksum."""
+        if self.sha256 and self.contents() != self.sha256:
+            raise ConfigError(
+                f"expected the files of {self.path} with sha256 {self.sha256[:12]}…, got others; give "
+                "the run another folder, or leave sha256 out of the spec."
+            )
+        settings = asdict(self)
+        del settings["path"], settings["sha256"]
+        return load_graphs(self.path, name=name, **settings)
+
+    def contents(self) -> str:
+        """The checksum of the files."""
+        place = Path(self.path)
+        files = sorted(place.rglob("*")) if place.is_dir() else [place]
+        files += [] if self.labels is None else [Path(self.labels)]
+        digest = hashlib.sha256()
+        for file in files:
+            if file.is_file():
+                digest.update(file.name.encode())
+                digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
 class BenchSpec:
     """A benchmark.
 
@@ -75,6 +141,7 @@ class BenchSpec:
         targets: Whether every other class is asked for in turn, for the table by class.
         plausibility: Whether edits are rated by a link predictor, and edited graphs compared with the
             training graphs.
+        data: Your own graphs by the name that they have in `datasets`.
     """
 
     __pydantic_config__ = STRICT
@@ -91,9 +158,11 @@ class BenchSpec:
     noise: bool = False
     targets: bool = False
     plausibility: bool = False
+    data: Mapping[str, OwnData] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and name the columns."""
+        self._name_data()
         for name, values in (
             ("datasets", self.datasets),
             ("methods", self.methods),
@@ -149,6 +218,27 @@ class BenchSpec:
                     chemistry=method.chemistry,
                 )
 
+    def _name_data(self) -> None:
+        own = {canonical_name(name): data for name, data in self.data.items()}
+        object.__setattr__(self, "data", own)
+        for name in own:
+            if name in {entry.name for entry in list_datasets()}:
+                raise ConfigError(
+                    f"expected a name of its own for [data.{name}], got that of a known dataset; choose "
+                    "another."
+                )
+            if name not in map(canonical_name, self.datasets):
+                raise ConfigError(
+                    f"expected '{name}' of [data.{name}] among the datasets, got {list(self.datasets)}; add "
+                    "it there."
+                )
+
+    def load(self, dataset: str, data_dir: Path | None = None) -> DatasetBundle:
+        """The graphs of a dataset, known or your own."""
+        if dataset in self.data:
+            return self.data[dataset].load(dataset)
+        return load_dataset(dataset, data_dir)
+
     def label(self, method: MethodSpec) -> str:
         """The column of a method."""
         return method.label or method.name
@@ -176,7 +266,11 @@ class BenchSpec:
 
     def checksum(self) -> str:
         """Changes with anything that shapes the results; the title does not."""
-        return checksum({**self.to_dict(), "title": ""})
+        # Files may be moved; what is in them counts.
+        own = {
+            name: asdict(replace(data, path="", labels=None)) for name, data in self.data.items()
+        }
+        return checksum({**self.to_dict(), "title": "", "data": own})
 
 
 def list_specs() -> dict[str, str]:
@@ -232,4 +326,14 @@ def load_spec(spec: str | Path) -> tuple[str, BenchSpec]:
             else entry
             for index, entry in enumerate(methods)
         ]
+    own = table.get("data")
+    if isinstance(own, dict):
+        table["data"] = {
+            key: read_settings(OwnData, entry, where=f"[data.{key}] of the spec '{name}'").within(
+                path.parent
+            )
+            if isinstance(entry, dict)
+            else entry
+            for key, entry in own.items()
+        }
     return name, read_settings(BenchSpec, table, where=f"the spec '{name}'")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from edgeflip.bench import OURS, list_specs, load_spec, run_bench, write_report
 from edgeflip.cli.console import say, show, table
-from edgeflip.cli.terminal import note, print_json
+from edgeflip.cli.terminal import counted, note, print_json, waiting
+from edgeflip.cli.wording import in_flags
 
 
 def print_specs(*, as_json: bool) -> None:
@@ -48,18 +49,19 @@ def run_spec(
         methods=methods,
         command=f"edgeflip bench run {spec} --out {out}",
         progress=True,
-        tell=note,
+        tell=lambda text: note(in_flags(text)),
     )
     if as_json:
         print_json({**asdict(report), "folder": str(report.folder)})
         return
     say(
-        f"{report.rows} results in {report.folder}, {report.measured} of them new, "
-        f"{report.failures} failures; for the tables: edgeflip bench report {report.folder}"
+        f"{counted(report.rows, 'result')} in {report.folder}, {report.measured:,} of them new, "
+        f"{counted(report.failures, 'failure')}; for the tables: edgeflip bench report {report.folder}"
     )
 
 
 def report_run(folder: Path, out: Path | None, ours: str | None) -> None:
     """Write the report of a run and print where it is."""
-    written = write_report(folder, out, ours=ours or OURS)
+    with waiting("writing the report"):
+        written = write_report(folder, out, ours=ours or OURS)
     say(f"Report in {written} (report.md, report.html, tables/, figures/)")

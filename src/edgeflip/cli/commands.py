@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from edgeflip import __version__
+from edgeflip.cli.names import check_class, check_spec
 from edgeflip.cli.options import (
     AsJson,
     DataDir,
     DatasetName,
     Limits,
     Method,
-    Patterns,
     Source,
     TrainedOracle,
     Training,
@@ -26,22 +26,30 @@ from edgeflip.cli.options import (
     Wanted,
     WhichGraphs,
 )
-from edgeflip.cli.registration import command
+from edgeflip.cli.patterns import Patterns
+from edgeflip.cli.reading import check_one_model
+from edgeflip.cli.registration import CommandGroup, command
+from edgeflip.cli.terminal import EXIT_CODES, starting
+from edgeflip.explainers import check_method
 
 app = typer.Typer(
-    help="Which few edges would have to come or go for a graph's prediction to change class?\n\n"
-    "Exit codes: 0 done, 1 no counterfactual found, 2 bad input, 130 interrupted.",
+    cls=CommandGroup,
+    help="Which few edges would have to come or go for a graph's prediction to change class?",
+    epilog="Exit codes: " + ", ".join(f"{code} {what}" for code, what in EXIT_CODES.items()) + ".",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 bench = typer.Typer(
+    cls=CommandGroup,
     help="Compare methods on datasets and report the results.\n\n"
     "Run a spec first, then report it beside the published figures.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-data = typer.Typer(help="Download datasets.", no_args_is_help=True, rich_markup_mode=None)
+data = typer.Typer(
+    cls=CommandGroup, help="Download datasets.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -113,7 +121,10 @@ def train(
     edgeflip train ba_2motifs --method edgeflip
     edgeflip train --data my_molecules.csv --label-column toxic
     """
-    from edgeflip.cli.train import train_models
+    if method is not None:
+        check_method(method)
+    with starting():
+        from edgeflip.cli.train import train_models
 
     train_models(source, training, out, method, as_json=as_json)
 
@@ -146,7 +157,10 @@ def explain(
     edgeflip explain --data my_molecules.csv --index 0
     edgeflip explain --model my.py:build --weights w.safetensors --graph g.json
     """
-    from edgeflip.cli.explain import Explanation
+    check_class(source.dataset, wanted.target)
+    check_one_model(trained.oracle, user_model.model)
+    with starting():
+        from edgeflip.cli.explain import Explanation
 
     Explanation(source, which, wanted, method, limits, trained, user_model).run(
         out, as_json=as_json
@@ -169,7 +183,8 @@ def demo(
 
     Example: edgeflip demo --graphs 20
     """
-    from edgeflip.cli.train import demonstrate
+    with starting():
+        from edgeflip.cli.train import demonstrate
 
     demonstrate(training, out, graphs, data_dir, as_json=as_json)
 
@@ -195,7 +210,10 @@ def summarize(
     edgeflip summarize ba_2motifs --from-class 0 --to-class 1
     edgeflip summarize bbbp --from-class 1 --theta 0.15 --out bbbp_summary
     """
-    from edgeflip.cli.summarize import Summarizing
+    check_class(source.dataset, patterns.from_class)
+    check_class(source.dataset, patterns.to_class)
+    with starting():
+        from edgeflip.cli.summarize import Summarizing
 
     Summarizing(source, patterns, trained).run(out, as_json=as_json)
 
@@ -205,25 +223,32 @@ def verify(
     answer: Annotated[
         Path, typer.Argument(metavar="ANSWER", help="A file that 'explain --out' wrote.")
     ],
+    user_model: UserModel,
     oracle: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="The oracle that the answer was made for.")
-    ],
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The oracle that the answer was made for."),
+    ] = None,
 ) -> None:
     """Check the proof that no smaller edit flips the prediction.
 
-    Every smaller set of edits is tried again, one by one.
+    Every smaller set of edits is tried again, one by one, with the oracle or with your own model.
 
-    Example: edgeflip verify answers/ba_2motifs-test-0.json --oracle runs/oracle
+    Examples:
+    edgeflip verify answers/ba_2motifs-test-0.json --oracle runs/oracle
+    edgeflip verify g-answer.json --model my.py:build --weights w.safetensors
     """
-    from edgeflip.cli.verify import verify_answer
+    check_one_model(oracle, user_model.model, needed=True)
+    with starting():
+        from edgeflip.cli.verify import verify_answer
 
-    verify_answer(answer, oracle)
+    verify_answer(answer, oracle, user_model)
 
 
 @command(bench)
 def specs(as_json: AsJson = False) -> None:
     """List the benchmarks that come with the package."""
-    from edgeflip.cli.bench import print_specs
+    with starting():
+        from edgeflip.cli.bench import print_specs
 
     print_specs(as_json=as_json)
 
@@ -266,7 +291,9 @@ def run(
     edgeflip bench run smoke --out runs/smoke
     edgeflip bench run ba --out runs/ba --dataset ba_2motifs --method random
     """
-    from edgeflip.cli.bench import run_spec
+    check_spec(spec)
+    with starting():
+        from edgeflip.cli.bench import run_spec
 
     run_spec(
         spec,
@@ -303,7 +330,8 @@ def report(
 
     Example: edgeflip bench report runs/smoke
     """
-    from edgeflip.cli.bench import report_run
+    with starting():
+        from edgeflip.cli.bench import report_run
 
     report_run(folder, out, ours)
 
@@ -314,6 +342,9 @@ def get(name: DatasetName, data_dir: DataDir = None) -> None:
 
     Example: edgeflip data get bbbp --data-dir data
     """
+    from edgeflip.datasets import check_dataset
+
+    check_dataset(name)
     from edgeflip.cli.listing import download
 
     download(name, data_dir)

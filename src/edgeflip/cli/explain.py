@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from edgeflip.cli.advice import next_commands
 from edgeflip.cli.console import edge_list, say, show, table
 from edgeflip.cli.options import (
     Limits,
@@ -19,11 +21,15 @@ from edgeflip.cli.options import (
     WhichGraphs,
 )
 from edgeflip.cli.reading import check_folder, class_number, graphs_of
-from edgeflip.cli.terminal import NOTHING_FOUND, print_json
+from edgeflip.cli.searching import SearchProgress
+from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
+from edgeflip.cli.weakness import tell_weakness
+from edgeflip.cli.wording import in_flags
 from edgeflip.core import Noise
 from edgeflip.datasets import DatasetBundle, read_graph, to_smiles
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explainers import CounterfactualExplainer, SearchInterrupted
+from edgeflip.oracle import checked_answers
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import write_json
 from edgeflip.training import fitted_explainer
@@ -47,40 +53,63 @@ class Explanation:
     def run(self, out: Path | None, *, as_json: bool) -> None:
         """Explain every graph and show its answers; all options are checked before any work is done."""
         explainer = self.method.explainer(self.source.dataset, self.trained.profile)
-        needs_data = self.user_model.model is None or self.source.is_given
-        bundle = self.source.bundle() if needs_data else None
+        self.trained.check_seed()
+        self.wanted.check()
+        self.limits.constraints()
+        check_folder(out)
+        model = self.user_model.build()
+        bundle = self.source.bundle() if model is None or self.source.is_given else None
         graphs = _graphs(bundle, self.which)
         target = self._target(bundle)
-        self.limits.constraints()
+        fitted = self._fitted(explainer, bundle, model, graphs[0])
         options: dict[str, Any] = {
             **self.wanted.keywords(),
             "budget": self.limits.budget(explainer.default_budget()),
-            "fill": None if bundle is None else bundle.fill,
+            "fill": self.limits.fill_of(bundle),
             "noise": None if bundle is None else Noise.for_dataset(bundle.name),
             "seed": self.trained.seed,
         }
-        check_folder(out)
-        fitted = self._fitted(explainer, bundle)
-        all_found = True
-        for chosen in graphs:
-            options["constraints"] = self.limits.constraints_for(chosen.graph, bundle)
-            try:
-                if self.wanted.each_class:
-                    answers = fitted.explain_each_class(chosen.graph, **options)
-                else:
-                    answers = {-1: fitted.explain(chosen.graph, target=target, **options)}
-            except SearchInterrupted as interruption:
-                if interruption.partial is not None:
-                    _show(interruption.partial, chosen, out, as_json=as_json)
-                raise
-            except EdgeflipError as error:
-                raise type(error)(f"{chosen.option}: {error}") from error
-            for label, answer in answers.items():
-                named = chosen.to_class(label) if self.wanted.each_class else chosen
-                _show(answer, named, out, as_json=as_json)
-                all_found &= answer.found
-        if not all_found:
+        missed: list[tuple[_Chosen, CounterfactualSet]] = []
+        each = self.wanted.each_class
+        searches = len(graphs) * (max(1, len(fitted.other_classes(graphs[0].graph))) if each else 1)
+        with SearchProgress(searches, options["budget"]) as progress:
+            options["watch"] = progress.watch
+            for chosen in graphs:
+                options["constraints"] = self.limits.constraints_for(chosen.graph, bundle)
+                for asked, answer in self._answers(fitted, chosen, target, options):
+                    progress.done()
+                    with progress.aside():
+                        _show(answer, asked, out, rows=self.wanted.rows, as_json=as_json)
+                    if answer.trace.stopped_by == "interrupted":
+                        raise SearchInterrupted(answer)
+                    if not answer.found:
+                        missed.append((asked, answer))
+        if missed:
+            self._advise(*missed[0], bundle)
             raise typer.Exit(NOTHING_FOUND)
+
+    def _answers(
+        self,
+        fitted: CounterfactualExplainer[Any],
+        chosen: _Chosen,
+        target: int | str | None,
+        options: dict[str, Any],
+    ) -> Iterator[tuple[_Chosen, CounterfactualSet]]:
+        """The answers for a graph, each as soon as it is there; the last one is what Ctrl-C left."""
+        asked = chosen.wanting(target)
+        try:
+            if self.wanted.each_class:
+                for label in fitted.other_classes(chosen.graph):
+                    asked = chosen.to_class(label)
+                    yield asked, fitted.explain(chosen.graph, target=label, **options)
+            else:
+                yield asked, fitted.explain(chosen.graph, target=target, **options)
+        except SearchInterrupted as interruption:
+            if interruption.partial is None:
+                raise
+            yield asked, interruption.partial
+        except EdgeflipError as error:
+            raise type(error)(f"{chosen.option}: {error}") from error
 
     def _target(self, bundle: DatasetBundle | None) -> int | str | None:
         """The wanted class by number, checked where the classes are known; for values as it is."""
@@ -90,22 +119,48 @@ class Explanation:
             self.wanted.check()
             return name
         target = None if name is None else class_number(bundle, name)
-        self.trained.check_seed()
-        self.wanted.check()
         if target is not None and bundle is not None and not 0 <= target < bundle.num_classes:
             raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {target}.")
         return target
 
     def _fitted(
-        self, explainer: CounterfactualExplainer[Any], bundle: DatasetBundle | None
+        self,
+        explainer: CounterfactualExplainer[Any],
+        bundle: DatasetBundle | None,
+        model: Any,
+        first: _Chosen,
     ) -> CounterfactualExplainer[Any]:
+        """The explainer, ready to explain; a model that does not fit is found out before it learns."""
         explainer.progress = True
-        if self.user_model.model is not None:
-            graphs = bundle.train if bundle else []
-            return explainer.fit(graphs, self.user_model.load(bundle), seed=self.trained.seed)
-        assert bundle is not None
-        oracle, folder = self.trained.load(bundle)
-        return fitted_explainer(explainer, bundle, oracle, folder.parent, seed=self.trained.seed)
+        seed = self.trained.seed
+        if model is None:
+            assert bundle is not None
+            oracle, folder = self.trained.load(bundle)
+            tell_weakness(oracle, bundle, note)
+            return fitted_explainer(explainer, bundle, oracle, folder.parent, seed=seed)
+        asked = self.user_model.oracle(model, bundle.class_names if bundle else None)
+        try:
+            checked_answers(asked, [first.graph])
+        except EdgeflipError as error:
+            raise type(error)(f"--model and {first.option}: {error}") from error
+        tell_weakness(asked, bundle, note)
+        return explainer.fit(bundle.train if bundle else [], asked, seed=seed)
+
+    def _advise(
+        self, chosen: _Chosen, answer: CounterfactualSet, bundle: DatasetBundle | None
+    ) -> None:
+        """Tell what to try next, as commands."""
+        plain, ruled = (
+            self.limits.constraints(),
+            self.limits.constraints_for(chosen.graph, bundle),
+        )
+        commands = next_commands(
+            COMMAND_LINE.get(), answer, chosen.option, chemistry=ruled != plain
+        )
+        if commands:
+            note(f"Nothing was found for {chosen.title}. Try next, the best hope first:")
+        for command in commands:
+            note(f"  {command}")
 
 
 @dataclass(frozen=True)
@@ -127,12 +182,15 @@ class _Chosen:
 
     def to_class(self, label: int) -> _Chosen:
         """The same graph, for the answer to one class of several."""
-        return replace(self, file=f"{self.file.removesuffix('.json')}-to-{label}.json")
+        file = f"{self.file.removesuffix('.json')}-to-{label}.json"
+        return replace(self.wanting(label), file=file)
+
+    def wanting(self, target: int | str | None) -> _Chosen:
+        """The same graph, with the wanted class named in JSON; None for any."""
+        return replace(self, head={**self.head, "target": target})
 
 
 def _graphs(bundle: DatasetBundle | None, which: WhichGraphs) -> list[_Chosen]:
-    if not which.index and not which.graph_files:
-        raise ConfigError("expected --index or --graph, got neither; say which graph to explain.")
     chosen = [_graph_at(bundle, which.split, index) for index in which.index or []]
     for path in which.graph_files or []:
         file = f"{path.name.partition('.')[0]}-answer.json"
@@ -170,7 +228,9 @@ def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
     return texts
 
 
-def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_json: bool) -> None:
+def _show(
+    answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, rows: int | None, as_json: bool
+) -> None:
     payload = answer.to_dict()
     if out is not None:
         write_json(out / chosen.file, payload)
@@ -179,24 +239,47 @@ def _show(answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, as_js
         extra = {} if smiles is None else {"smiles": smiles}
         print_json({**chosen.head, "answer": payload, **extra})
         return
-    say(f"{chosen.title}: {answer}")
+    say(in_flags(f"{chosen.title}: {answer}"))
     if answer.found:
-        _show_counterfactuals(answer)
+        _show_counterfactuals(answer, rows)
         if smiles is not None:
             before, after = (text or "no possible molecule" for text in smiles[:2])
             say(f"SMILES: {before} becomes {after}")
+    say(_effort(answer))
     if out is not None:
-        say(f"Answer in {out}")
+        say(f"Answer in {out / chosen.file}")
 
 
-def _show_counterfactuals(answer: CounterfactualSet) -> None:
+_ENDS = {
+    "first_flip": "it stopped at the first answer",
+    "good_enough": "it stopped because hardly anything can score better",
+    "enough_flips": "it stopped because there were answers enough",
+    "best_possible": "it stopped because nothing can score better",
+    "exhausted": "nothing was left to try",
+    "timeout": "the time was up",
+    "out_of_calls": "the calls were used up",
+    "cancelled": "it was told to stop",
+    "interrupted": "it was interrupted",
+    "not_applicable": "the method cannot work here",
+}
+
+
+def _effort(answer: CounterfactualSet) -> str:
+    """What the answer took, and why the search ended, in a sentence."""
+    trace = answer.trace
+    end = _ENDS.get(trace.stopped_by, trace.stopped_by.replace("_", " "))
+    return f"The search took {trace.seconds:.2f} s; {end}."
+
+
+def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
     found = answer.to_rows()
     figures = ["probability", "fidelity", "score"]
     figures += ["robustness"] if found[0]["robustness"] is not None else []
     figures = [name for name in figures if name in found[0]]
     numeric = ["rank", "size", *figures]
     rows = table("rank", "added", "removed", "size", "to", *figures, "", numbers=numeric)
-    shown = [row for row in found if row["smallest"] or (row["rank"] or _SHOWN + 1) <= _SHOWN]
+    last = len(found) if most is None else most
+    shown = [row for row in found if row["smallest"] or (row["rank"] or last + 1) <= last]
     for row in shown:
         numbers = ("" if row[key] is None else f"{row[key]:.3f}" for key in figures)
         edits = (edge_list(row[key]) for key in ("added", "removed"))
@@ -205,4 +288,4 @@ def _show_counterfactuals(answer: CounterfactualSet) -> None:
         rows.add_row(rank, *edits, str(row["size"]), str(row["to"]), *numbers, mark)
     show(rows)
     if len(found) > len(shown):
-        say(f"{len(found) - len(shown)} more are in the output of --json and --out.")
+        say(f"and {len(found) - len(shown)} more, which --out and --json have.")

@@ -23,6 +23,9 @@ class OptionGroup:
     title: ClassVar[str]
     """The heading of the section in the help."""
 
+    def check_early(self) -> None:
+        """Refuse what can be seen to be wrong before anything slow is loaded."""
+
 
 def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     """The same command with every group among its parameters replaced by the options in it."""
@@ -43,6 +46,8 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})  # type: ignore[arg-type]
             for name, group in groups.items()
         }
+        for group in made.values():
+            group.check_early()
         function(**values, **made)
 
     ungrouped.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -5,6 +5,7 @@ Nothing here may import torch at the top, for the help reads these options.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -13,8 +14,15 @@ import typer
 
 from edgeflip.cli.groups import OptionGroup
 from edgeflip.cli.keywords import default_of, from_field
-from edgeflip.cli.reading import check_folder, read_overrides
-from edgeflip.cli.terminal import note
+from edgeflip.cli.names import FACTUALS, PROFILES, SPLITS, check_name, check_ranking
+from edgeflip.cli.reading import (
+    check_folder,
+    check_one_model,
+    read_overrides,
+    read_value,
+    split_spec,
+)
+from edgeflip.cli.terminal import note, waiting
 from edgeflip.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,6 +30,9 @@ if TYPE_CHECKING:
     from edgeflip.datasets import DatasetBundle
     from edgeflip.explainers import CounterfactualExplainer
     from edgeflip.oracle import Budget, ModelOracle
+
+# Answers in a table, unless the user says how many.
+_FEW = 5
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DataDir = Annotated[
@@ -77,6 +88,27 @@ class Source(OptionGroup):
         bool, typer.Option("--skip-invalid", help="With --data: leave out invalid SMILES.")
     ] = False
 
+    def check_early(self) -> None:
+        """Refuse a dataset that does not exist, and files that are not there."""
+        from edgeflip.datasets import check_dataset
+
+        if self.dataset is not None and self.data is not None:
+            raise ConfigError(
+                "expected the name of a dataset or --data PATH, got both; leave one of them out."
+            )
+        if self.dataset is not None:
+            self._check_is_no_path(self.dataset)
+            check_dataset(self.dataset)
+        for flag, path in (("--data", self.data), ("--labels", self.labels)):
+            if path is not None and not path.exists():
+                raise ConfigError(f"expected {flag} to name a file, got no {path}; check the path.")
+
+    def _check_is_no_path(self, name: str) -> None:
+        if Path(name).exists() and ("." in name or "/" in name):
+            raise ConfigError(
+                f"expected the name of a dataset, got the path {name}; write --data {name}."
+            )
+
     @property
     def is_given(self) -> bool:
         """Whether the user named any data."""
@@ -86,21 +118,24 @@ class Source(OptionGroup):
         """The graphs, split and labelled."""
         from edgeflip.datasets import load_dataset, load_graphs
 
-        if (self.dataset is None) == (self.data is None):
-            got = "neither" if self.dataset is None else "both"
+        if not self.is_given:
             raise ConfigError(
-                f"expected the name of a dataset or --data PATH, got {got}; see 'edgeflip datasets'."
+                "expected the name of a dataset or --data PATH, got neither; see 'edgeflip datasets'."
             )
         if self.data is None:
-            return load_dataset(str(self.dataset), self.data_dir)
-        bundle = load_graphs(
-            self.data,
-            label_column=self.label_column,
-            smiles_column=self.smiles_column,
-            labels=self.labels,
-            stratified=self.stratified,
-            skip_invalid=self.skip_invalid,
-        )
+            with waiting(f"loading {self.dataset}"):
+                return load_dataset(str(self.dataset), self.data_dir)
+        # A table has a bar with an estimate.
+        with waiting(f"reading {self.data}") if self.data.is_dir() else nullcontext():
+            bundle = load_graphs(
+                self.data,
+                label_column=self.label_column,
+                smiles_column=self.smiles_column,
+                labels=self.labels,
+                stratified=self.stratified,
+                skip_invalid=self.skip_invalid,
+                progress=True,
+            )
         if bundle.card.notes:
             note(bundle.card.notes)
         return bundle
@@ -124,6 +159,14 @@ class WhichGraphs(OptionGroup):
         ),
     ] = None
 
+    def check_early(self) -> None:
+        """Refuse a split that does not exist, and a call that names no graph."""
+        check_name("split", self.split, SPLITS)
+        if not self.index and not self.graph_files:
+            raise ConfigError(
+                "expected --index or --graph, got neither; say which graph to explain."
+            )
+
 
 @dataclass(frozen=True)
 class Training(OptionGroup):
@@ -138,6 +181,10 @@ class Training(OptionGroup):
         ),
     ] = "cpu"
     seed: Annotated[int, from_field("seed", metavar="N")] = default_of("seed")
+
+    def check_early(self) -> None:
+        """Refuse a profile that does not exist."""
+        check_name("profile", self.profile, PROFILES)
 
     def check_seed(self) -> None:
         """Refuse a seed that cannot be one before any work is done."""
@@ -161,15 +208,23 @@ class TrainedOracle(Training):
     oracle: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="A trained oracle; it is trained first when it is not there."
+            metavar="FOLDER",
+            help="An oracle that 'edgeflip train' made; without it one is trained in runs/.",
         ),
     ] = None
+
+    def check_early(self) -> None:
+        """Refuse a folder that holds no oracle: a typo must not train another one."""
+        super().check_early()
+        check_one_model(self.oracle, None)
 
     def load(self, bundle: DatasetBundle) -> tuple[ModelOracle, Path]:
         """The oracle and its folder."""
         from edgeflip.training import oracle_for
 
         folder = self.folder(bundle, self.oracle)
+        if self.oracle is None and not folder.exists():
+            note(f"No oracle for {bundle.name} yet: training one in {folder}.")
         trained = oracle_for(bundle, folder, profile=self.profile, seed=self.seed, progress=True)
         return trained, folder
 
@@ -211,13 +266,40 @@ class UserModel(OptionGroup):
             )
         return self.task == "regression"
 
-    def load(self, bundle: DatasetBundle | None) -> ModelOracle:
-        """The model as an oracle, with the class names of the data it is asked about."""
-        from edgeflip.cli.user_model import user_oracle
+    def check_early(self) -> None:
+        """Refuse weights without a model, and files that are not there."""
+        if self.model is None:
+            if self.weights is not None:
+                raise ConfigError(
+                    f"expected --model FILE.PY:FUNCTION with --weights {self.weights}, got no --model; "
+                    "name the function that builds the model."
+                )
+            return
+        split_spec(self.model)
+        if self.weights is not None and not self.weights.is_file():
+            raise ConfigError(
+                f"expected weights at {self.weights}, got no file; check the path of --weights."
+            )
 
-        assert self.model is not None
-        names = bundle.class_names if bundle and not self.gives_values else None
-        return user_oracle(self.model, self.weights, names, values=self.gives_values)
+    def build(self) -> Any:
+        """The model with its weights; none when the user named none."""
+        from edgeflip.cli.user_model import build_model
+
+        _ = self.gives_values
+        return None if self.model is None else build_model(self.model, self.weights)
+
+    def oracle(self, model: Any, class_names: tuple[str, ...] | None = None) -> ModelOracle:
+        """The built model as an oracle of its task.
+
+        Args:
+            model: What `build` gave.
+            class_names: Of the data it is asked about, where they are known.
+        """
+        from edgeflip.oracle import ModelOracle
+
+        if self.gives_values:
+            return ModelOracle(model, task="regression")
+        return ModelOracle(model, class_names=class_names)
 
 
 @dataclass(frozen=True)
@@ -248,6 +330,15 @@ class Method(OptionGroup):
         typer.Option(metavar="NAME", help="Factual explainer: subgraphx or occlusion."),
     ] = None
     settings: Settings = None
+
+    def check_early(self) -> None:
+        """Refuse names of methods, rankings and factual explainers that do not exist."""
+        from edgeflip.explainers import check_method
+
+        check_method(self.method)
+        check_ranking(self.ranking)
+        check_name("factual explainer", self.factual, FACTUALS)
+        read_overrides(self.settings or [])
 
     def explainer(self, dataset: str | None, profile: str) -> CounterfactualExplainer[Any]:
         """The explainer with the preset of a dataset and what the user replaced of it."""
@@ -287,6 +378,13 @@ class Limits(OptionGroup):
             show_default=False, help="Whether molecules must stay possible; yes by default."
         ),
     ] = True
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="Attributes of added edges: zeros, mean, mode, a number or a row such as [0,1].",
+        ),
+    ] = None
     calls: Annotated[
         int | None, typer.Option(metavar="N", help="At most this many oracle calls per graph.")
     ] = None
@@ -316,6 +414,12 @@ class Limits(OptionGroup):
         is_molecule = "smiles" in graph or "z" in graph
         return molecule_constraints(graph) & plain if is_molecule else plain
 
+    def fill_of(self, bundle: DatasetBundle | None) -> Any:
+        """Attributes of added edges: what the user says, otherwise what suits the data."""
+        if self.fill is None:
+            return None if bundle is None else bundle.fill
+        return read_value(self.fill)
+
     def budget(self, default: Budget) -> Budget:
         """How much may be spent on a graph; what the user left open is the method's own."""
         from edgeflip.oracle import Budget
@@ -341,15 +445,24 @@ class Wanted(OptionGroup):
     diversity: Annotated[float, from_field("diversity", metavar="X")] = default_of("diversity")
     robust: Annotated[int, from_field("robust", metavar="N")] = default_of("robust")
 
-    def check(self) -> None:
-        """Refuse what makes no sense before any work is done."""
-        from edgeflip.search import Selection
-
+    def check_early(self) -> None:
+        """Refuse two wishes at once."""
         if self.keep < 1 or self.keep > 2**31:
             raise ConfigError(f"expected --keep of at least 1, got {self.keep}.")
         if self.each_class and self.target is not None:
             raise ConfigError("expected --target or --each-class, got both; leave one of them out.")
+
+    def check(self) -> None:
+        """Refuse what makes no sense before any work is done."""
+        from edgeflip.search import Selection
+
         Selection(self.keep, self.number, self.diversity, self.robust)
+
+    @property
+    def rows(self) -> int | None:
+        """How many answers are shown; all of them, if the user said how many."""
+        asked = self.number is not None or self.keep != default_of("keep")
+        return None if asked else _FEW
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of `explain` and `explain_each_class` that they become."""
@@ -359,33 +472,3 @@ class Wanted(OptionGroup):
             "diversity": self.diversity,
             "robust": self.robust,
         }
-
-
-@dataclass(frozen=True)
-class Patterns(OptionGroup):
-    """Which counterfactual graphs stand for a class, and how they are looked for."""
-
-    title: ClassVar[str] = "Patterns"
-
-    from_class: Annotated[
-        str, typer.Option(metavar="CLASS", help="The class to summarize, by number or name.")
-    ] = "0"
-    to_class: Annotated[
-        str | None,
-        typer.Option(metavar="CLASS", help="The class to become; any other by default."),
-    ] = None
-    patterns: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many patterns to show.")
-    ] = 5
-    theta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", help="A pattern covers graphs within this share of their nodes and edges."
-        ),
-    ] = None
-    steps: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Length of the walk; by default the preset's."),
-    ] = None
-    split: Split = "test"
-    settings: Settings = None

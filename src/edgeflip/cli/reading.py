@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgeflip.cli.names import SPLITS
 from edgeflip.errors import ConfigError, TargetError, unknown_name
 
 if TYPE_CHECKING:
@@ -33,6 +35,47 @@ def check_folder(path: Path | None) -> None:
             return
 
 
+def check_oracle(folder: Path) -> None:
+    """Refuse a folder without an oracle; the nearest one beside it is suggested."""
+    parts = ("config.json", "model.safetensors")
+    if any((folder / name).exists() for name in parts):
+        return
+    beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
+    known = [path.name for path in beside if (path / parts[0]).exists()]
+    near = difflib.get_close_matches(folder.name, known, n=1, cutoff=0.4)
+    hint = f", did you mean {folder.parent / near[0]}?" if near else "."
+    got = f"no {parts[0]} there" if folder.exists() else "no such folder"
+    raise ConfigError(
+        f"expected a trained oracle in {folder}, got {got}{hint} To make one, run 'edgeflip train' with "
+        f"--out {folder}, or leave --oracle out."
+    )
+
+
+def check_one_model(oracle: Path | None, model: str | None, *, needed: bool = False) -> None:
+    """Refuse two models at once, and none where one is needed."""
+    if oracle is not None and model is not None:
+        raise ConfigError("expected --oracle or --model, got both; leave one of them out.")
+    if needed and oracle is None and model is None:
+        raise ConfigError(
+            "expected --oracle FOLDER or --model FILE.PY:FUNCTION, got neither; name what was explained."
+        )
+    if oracle is not None:
+        check_oracle(oracle)
+
+
+def split_spec(spec: str) -> tuple[Path, str]:
+    """File and function of a `--model`; the file must exist."""
+    file, _, function = spec.rpartition(":")
+    path = Path(file)
+    if not file or path.suffix != ".py" or not path.is_file():
+        got = f"no file {path}" if path.suffix == ".py" else f"'{spec}'"
+        raise ConfigError(
+            f"expected --model FILE.PY:FUNCTION of a file that exists, got {got}; for example --model "
+            "my_model.py:build."
+        )
+    return path, function
+
+
 def class_number(bundle: DatasetBundle | None, target: str) -> int:
     """A class by number or name."""
     names = [name.lower() for name in bundle.class_names] if bundle is not None else []
@@ -54,10 +97,7 @@ def read_overrides(settings: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(
                 f"expected --set key=value, got '{setting}'; for example --set beam.width=24."
             )
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = text
+        value = read_value(text)
         *path, last = key.split(".")
         table = values
         for part in path:
@@ -68,9 +108,20 @@ def read_overrides(settings: Sequence[str]) -> dict[str, Any]:
     return values
 
 
+def read_value(text: str) -> Any:
+    """A value as JSON where it is some, otherwise as text.
+
+    Example:
+        >>> read_value("[0, 1]"), read_value("mode")
+        ([0, 1], 'mode')
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def graphs_of(bundle: DatasetBundle, split: str) -> Sequence[Data]:
     """The graphs of a split by its name."""
-    parts = {"test": bundle.test, "val": bundle.val, "train": bundle.train, "all": bundle.graphs}
-    if split not in parts:
-        raise unknown_name("split", split, parts)
-    return parts[split]
+    parts = (bundle.test, bundle.val, bundle.train, bundle.graphs)
+    return dict(zip(SPLITS, parts, strict=True))[split.strip().lower()]

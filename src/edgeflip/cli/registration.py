@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
+from edgeflip.cli.ending import ending
 from edgeflip.cli.groups import SectionedCommand, with_groups
-from edgeflip.cli.terminal import BAD_INPUT, INTERRUPTED, note
-from edgeflip.errors import EdgeflipError
-
-_KEPT = "interrupted: what was finished is kept."
+from edgeflip.errors import unknown_name
 
 Command = TypeVar("Command", bound=Callable[..., None])
+
+
+class CommandGroup(TyperGroup):
+    """Commands by name; for a misspelt one the nearest is suggested."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first argument names."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise unknown_name("command", args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
 
 
 def command(app: typer.Typer) -> Callable[[Command], Command]:
@@ -36,37 +43,11 @@ def command(app: typer.Typer) -> Callable[[Command], Command]:
 
 
 def _guarded(function: Callable[..., None]) -> Callable[..., None]:
+    # Here and not around all commands: typer has an ending of its own for Ctrl-C.
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
-        try:
-            function(*args, **kwargs)
-            sys.stdout.flush()
-        except EdgeflipError as error:
-            note(f"error: {error}")
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt as interruption:
-            note(_interruption_message(interruption))
-            raise typer.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if not isinstance(error, BrokenPipeError):
-                note(
-                    f"error: expected to write the output, got '{error.strerror}'; "
-                    "check where it goes."
-                )
-                raise typer.Exit(BAD_INPUT) from None
-            # The reader of our output has gone; there is nobody left to tell.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
+        code = ending(lambda: function(*args, **kwargs))
+        if code:
+            raise typer.Exit(code)
 
     return guarded
-
-
-def _interruption_message(interruption: KeyboardInterrupt) -> str:
-    """What is kept, in a sentence.
-
-    Told by the message and not by the class: importing the classes takes seconds, and Ctrl-C may
-    have come because loading took too long.
-    """
-    if getattr(interruption, "partial", None) is not None:
-        return "interrupted: what was found so far is printed above."
-    return f"interrupted: {interruption}" if str(interruption) else _KEPT

@@ -13,9 +13,11 @@ import typer
 
 from edgeflip.bench import draw_summary, require_matplotlib
 from edgeflip.cli.console import edge_list, say, show, table
-from edgeflip.cli.options import Patterns, Source, TrainedOracle
+from edgeflip.cli.options import Source, TrainedOracle
+from edgeflip.cli.patterns import Patterns
 from edgeflip.cli.reading import check_folder, class_number, graphs_of, read_overrides
-from edgeflip.cli.terminal import NOTHING_FOUND, print_json
+from edgeflip.cli.terminal import NOTHING_FOUND, counted, note, print_json
+from edgeflip.cli.weakness import tell_weakness
 from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ConfigError, TargetError
 from edgeflip.explainers import Aim, GCFExplainer, Summary, asker
@@ -46,6 +48,7 @@ class Summarizing:
         graphs = graphs_of(bundle, self.wanted.split)
         aim = _aim(bundle, self.wanted.from_class, self.wanted.to_class)
         oracle, _ = self.trained.load(bundle)
+        tell_weakness(oracle, bundle, note)
         summary, indices = self._walk(bundle, graphs, aim, oracle, config)
         shown = min(self.wanted.patterns, len(summary))
         payload = _payload(summary, bundle, self.wanted.split, indices, shown)
@@ -159,8 +162,9 @@ def _payload(
 def _print(payload: dict[str, Any], out: Path | None) -> None:
     title = f"{payload['dataset']}: {payload['from']} to {payload['to']}"
     say(
-        f"{title}, {payload['graphs']} graphs of the split '{payload['split']}', {payload['found']} "
-        f"counterfactual graphs found, {payload['needed']} of them needed to cover all they cover "
+        f"{title}, {counted(payload['graphs'], 'graph')} of the split '{payload['split']}', "
+        f"{counted(payload['found'], 'counterfactual graph')} found, {payload['needed']} of them needed to "
+        "cover all they cover "
         f"(within {payload['theta']:g} of nodes and edges)"
     )
     numbers = ["pattern", "covers", "probability", "from graph"]

@@ -10,7 +10,9 @@ from rich.table import Table
 
 from edgeflip.cli.console import say, show, table
 from edgeflip.cli.options import Source, Training
-from edgeflip.cli.terminal import print_json
+from edgeflip.cli.reading import check_folder
+from edgeflip.cli.terminal import note, print_json
+from edgeflip.cli.weakness import tell_weakness
 from edgeflip.explainers import make_explainer
 from edgeflip.presets import preset_name
 from edgeflip.training import (
@@ -33,13 +35,16 @@ def train_models(
         else make_explainer(method, dataset=preset_name(source.dataset), profile=profile)
     )
     training.check_seed()
+    check_folder(out)
     bundle = source.bundle()
     folder = training.folder(bundle, out)
     report = train_and_save(bundle, folder, profile=profile, seed=seed, progress=True)
+    oracle = load_oracle(folder)
+    tell_weakness(oracle, bundle, note)
     learned: Any = None
     if explainer is not None:
         explainer.progress = True
-        fitted = fitted_explainer(explainer, bundle, load_oracle(folder), folder.parent, seed=seed)
+        fitted = fitted_explainer(explainer, bundle, oracle, folder.parent, seed=seed)
         learned = getattr(fitted, "report_", None)
     if as_json:
         reports = [asdict(part) for part in _parts(learned)]

@@ -4,53 +4,37 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
+from edgeflip.cli.reading import split_spec
 from edgeflip.errors import ConfigError, EdgeflipError, unknown_name
-from edgeflip.oracle import ModelOracle, Task
 
 
-def user_oracle(
-    spec: str,
-    weights: Path | None,
-    class_names: tuple[str, ...] | None = None,
-    *,
-    values: bool = False,
-) -> ModelOracle:
+def build_model(spec: str, weights: Path | None) -> nn.Module:
     """A model that a function of a Python file builds, with weights from a safetensors file.
 
     Args:
         spec: `file.py:function`; the function takes nothing and returns a module.
         weights: a safetensors file; none when the function loads them itself.
-        class_names: of the model's classes.
-        values: whether it gives values and no classes.
     """
-    file, _, function = spec.rpartition(":")
-    path = Path(file)
-    if not file or path.suffix != ".py" or not path.is_file():
-        raise ConfigError(
-            f"expected --model file.py:function of a file that exists, got '{spec}'; correct it."
-        )
-    loader = importlib.util.spec_from_file_location(f"edgeflip_user_{path.stem}", path)
-    assert loader is not None
-    assert loader.loader is not None
-    module = importlib.util.module_from_spec(loader)
+    path, function = split_spec(spec)
     try:
-        loader.loader.exec_module(module)
-        build = getattr(module, function, None)
-        if not callable(build):
-            defined = [name for name in vars(module) if inspect.isfunction(getattr(module, name))]
-            raise unknown_name(f"function in {path.name}", function, defined)
-        model = build()
-    except EdgeflipError:
+        with _neighbours_of(path):
+            model = _built(path, function)
+    except (EdgeflipError, KeyboardInterrupt):
         raise
-    except Exception as error:  # whatever a stranger's code raises
+    except (Exception, SystemExit) as error:  # whatever a stranger's code raises
+        reason = " ".join(str(error).split())[:300]
         raise ConfigError(
-            f"expected {function}() of {path} to build a model, got {type(error).__name__}: {error}; "
+            f"expected {function}() of {path} to build a model, got {type(error).__name__}: {reason}; "
             "fix the file."
         ) from error
     if not isinstance(model, nn.Module):
@@ -60,8 +44,35 @@ def user_oracle(
         )
     if weights is not None:
         _take_weights(model, weights)
-    task: Task = "regression" if values else "classification"
-    return ModelOracle(model.eval(), class_names=class_names, task=task)
+    return model.eval()
+
+
+def _built(path: Path, function: str) -> Any:
+    name = f"edgeflip_user_{path.stem}"
+    loader = importlib.util.spec_from_file_location(name, path)
+    assert loader is not None
+    assert loader.loader is not None
+    module = importlib.util.module_from_spec(loader)
+    # Dataclasses look their module up by its name.
+    sys.modules[name] = module
+    loader.loader.exec_module(module)
+    build = getattr(module, function, None)
+    if not callable(build):
+        defined = [name for name in vars(module) if inspect.isfunction(getattr(module, name))]
+        raise unknown_name(f"function in {path.name}", function, defined)
+    return build()
+
+
+@contextmanager
+def _neighbours_of(path: Path) -> Iterator[None]:
+    """Let a file import the files beside it, as it can when Python runs it."""
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
 
 
 def _take_weights(model: nn.Module, weights: Path) -> None:

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from edgeflip.cli.console import say
+from edgeflip.cli.options import UserModel
+from edgeflip.cli.terminal import counted
 from edgeflip.core import Constraints
 from edgeflip.datasets import molecule_constraints
 from edgeflip.errors import ConstraintError, GraphError
+from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet, verify_certificate
+from edgeflip.support import progress_bar
 from edgeflip.training import load_oracle
 
 
-def verify_answer(answer: Path, oracle: Path) -> None:
+def verify_answer(answer: Path, folder: Path | None, user_model: UserModel) -> None:
     """Check the certificate of a saved answer and print what was tried."""
     read = CounterfactualSet.load_json(answer)
-    tried = verify_certificate(read, load_oracle(oracle), constraints=_constraints_of(read))
-    say(f"Verified with {tried:,} edited graph{'s'[: tried != 1]}: {read.certificate}.")
+    oracle = user_model.oracle(user_model.build()) if folder is None else load_oracle(folder)
+    total = sum(read.certificate.tried) + len(read) if read.certificate else 0
+    with progress_bar("checking", total=total, unit=" graphs", shown=True) as bar:
+        counting: Any = _Counting(oracle, bar)
+        tried = verify_certificate(read, counting, constraints=_constraints_of(read))
+    say(f"Verified with {counted(tried, 'edited graph')}: {read.certificate}.")
+
+
+class _Counting:
+    """The oracle, with every graph it is asked about shown on a bar."""
+
+    def __init__(self, oracle: ModelOracle, bar: Any) -> None:
+        self._oracle, self._bar = oracle, bar
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self._oracle, name)
+        if name not in ("predict_proba", "predict_values"):
+            return own
+
+        def asked(graphs: Any) -> Any:
+            self._bar.update(len(graphs))
+            return own(graphs)
+
+        return asked
 
 
 def _constraints_of(answer: CounterfactualSet) -> Constraints:

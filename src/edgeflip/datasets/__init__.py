@@ -4,37 +4,79 @@ Other packages add datasets through the entry point group `edgeflip.datasets`, n
 `callable(data_dir: Path | None) -> DatasetBundle`.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-import logging
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
-from typing import Literal
+from edgeflip._lazy import lazily
 
-from edgeflip.datasets.bundle import (
-    DatasetBundle,
-    DatasetCard,
-    Origin,
-    Split,
-    random_split,
-    stratified_split,
-)
-from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
-from edgeflip.datasets.chemistry import (
-    molecule_constraints,
-    molecule_graph,
-    to_smiles,
-    valid_share,
-)
-from edgeflip.datasets.download import fetch_dataset
-from edgeflip.datasets.formats import graph_from_networkx, read_graph
-from edgeflip.datasets.stacks import check_trainable, stack_graphs
-from edgeflip.datasets.user_graphs import bundle_from, load_graphs
-from edgeflip.errors import DatasetError, EdgeflipError, unknown_name
+if TYPE_CHECKING:
+    from edgeflip.datasets.bundle import (
+        DatasetBundle,
+        DatasetCard,
+        Origin,
+        Split,
+        random_split,
+        stratified_split,
+    )
+    from edgeflip.datasets.chemistry import (
+        molecule_constraints,
+        molecule_graph,
+        to_smiles,
+        valid_share,
+    )
+    from edgeflip.datasets.download import (
+        fetch_dataset,
+    )
+    from edgeflip.datasets.formats import (
+        graph_from_networkx,
+        read_graph,
+    )
+    from edgeflip.datasets.registry import (
+        DATA_VARIABLE,
+        ENTRY_POINT_GROUP,
+        DatasetEntry,
+        canonical_name,
+        check_dataset,
+        known_classes,
+        list_datasets,
+        load_dataset,
+    )
+    from edgeflip.datasets.stacks import (
+        check_trainable,
+        stack_graphs,
+    )
+    from edgeflip.datasets.user_graphs import (
+        bundle_from,
+        load_graphs,
+    )
+
+# Each name with the file it comes from: looking up a name loads no torch.
+_FILE = {
+    "DATA_VARIABLE": "edgeflip.datasets.registry",
+    "DatasetBundle": "edgeflip.datasets.bundle",
+    "DatasetCard": "edgeflip.datasets.bundle",
+    "DatasetEntry": "edgeflip.datasets.registry",
+    "ENTRY_POINT_GROUP": "edgeflip.datasets.registry",
+    "Origin": "edgeflip.datasets.bundle",
+    "Split": "edgeflip.datasets.bundle",
+    "bundle_from": "edgeflip.datasets.user_graphs",
+    "canonical_name": "edgeflip.datasets.registry",
+    "check_dataset": "edgeflip.datasets.registry",
+    "check_trainable": "edgeflip.datasets.stacks",
+    "fetch_dataset": "edgeflip.datasets.download",
+    "graph_from_networkx": "edgeflip.datasets.formats",
+    "known_classes": "edgeflip.datasets.registry",
+    "list_datasets": "edgeflip.datasets.registry",
+    "load_dataset": "edgeflip.datasets.registry",
+    "load_graphs": "edgeflip.datasets.user_graphs",
+    "molecule_constraints": "edgeflip.datasets.chemistry",
+    "molecule_graph": "edgeflip.datasets.chemistry",
+    "random_split": "edgeflip.datasets.bundle",
+    "read_graph": "edgeflip.datasets.formats",
+    "stack_graphs": "edgeflip.datasets.stacks",
+    "stratified_split": "edgeflip.datasets.bundle",
+    "to_smiles": "edgeflip.datasets.chemistry",
+    "valid_share": "edgeflip.datasets.chemistry",
+}
 
 __all__ = [
     "DATA_VARIABLE",
@@ -46,9 +88,11 @@ __all__ = [
     "Split",
     "bundle_from",
     "canonical_name",
+    "check_dataset",
     "check_trainable",
     "fetch_dataset",
     "graph_from_networkx",
+    "known_classes",
     "list_datasets",
     "load_dataset",
     "load_graphs",
@@ -62,166 +106,4 @@ __all__ = [
     "valid_share",
 ]
 
-DATA_VARIABLE = "EDGEFLIP_DATA"
-ENTRY_POINT_GROUP = "edgeflip.datasets"
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class DatasetEntry:
-    """One line of the list of datasets.
-
-    Attributes:
-        graphs: number of graphs; none for a plugin, which has to be loaded to tell.
-        classes: number of classes; none for a plugin.
-        split: numbers of training, validation and test graphs; empty for a plugin.
-        at_hand: whether `load_dataset` can be expected to work now.
-        source: `"file"` (or another package), `"generated"` or `"missing"`.
-        note: what is missing and how to get it, or where the data come from.
-    """
-
-    name: str
-    title: str
-    graphs: int | None
-    classes: int | None
-    class_names: tuple[str, ...]
-    split: tuple[int, ...]
-    at_hand: bool
-    source: Literal["file", "generated", "missing"]
-    note: str
-
-
-def list_datasets(data_dir: str | os.PathLike[str] | None = None) -> list[DatasetEntry]:
-    """All datasets, ours first, and whether each is at hand; no graph is read.
-
-    Args:
-        data_dir: the data folder; by default the one `EDGEFLIP_DATA` names, if set.
-
-    Example:
-        >>> [entry.name for entry in list_datasets()][:2]
-        ['ba_2motifs', 'ba_2motifs_3class']
-    """
-    folder = _data_folder(data_dir)
-    ours = [_describe(entry, folder) for entry in catalogue().values()]
-    return ours + [_describe_plugin(name, point) for name, point in _plugins().items()]
-
-
-def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> DatasetBundle:
-    """Load a dataset by name; case and `-` against `_` do not matter.
-
-    Args:
-        name: one of `list_datasets()`.
-        data_dir: the data folder; by default the one `EDGEFLIP_DATA` names, if set. With a data
-            folder the published graphs are read and never replaced by generated ones.
-
-    Example:
-        >>> bundle = load_dataset("BA-2Motifs")
-        >>> len(bundle.train), bundle.class_names
-        (800, ('cycle', 'house'))
-    """
-    folder = _data_folder(data_dir)
-    wanted = canonical_name(name)
-    if wanted in catalogue():
-        return _load_catalogued(catalogue()[wanted], folder)
-    plugins = _plugins()
-    if wanted in plugins:
-        return _load_plugin(wanted, plugins[wanted], folder)
-    raise unknown_name("dataset", name, [*catalogue(), *plugins])
-
-
-def canonical_name(name: str) -> str:
-    """A dataset's name as it is kept: case and `-` against `_` do not matter."""
-    return name.strip().lower().replace("-", "_")
-
-
-def _data_folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
-    # An empty variable counts as unset: that is how shells and CI files switch one off.
-    given = os.fspath(data_dir) if data_dir is not None else os.environ.get(DATA_VARIABLE, "")
-    if not given:
-        return None
-    folder = Path(os.path.expanduser(given))
-    if not folder.is_dir():
-        origin = "data_dir" if data_dir is not None else DATA_VARIABLE
-        raise DatasetError(
-            f"expected {origin} to name a folder, got '{given}', which is none; "
-            f"correct it, or leave it out to use generated graphs."
-        )
-    return folder
-
-
-def _describe(entry: CatalogueEntry, folder: Path | None) -> DatasetEntry:
-    source: Literal["file", "generated", "missing"]
-    if folder is None and entry.generated:
-        source, note = "generated", "same make-up as the published graphs"
-    elif folder is None:
-        source, note = "missing", f"set {DATA_VARIABLE}: {entry.obtain}"
-    elif missing := entry.missing(folder):
-        source, note = "missing", f"no {', '.join(missing)} in the data folder: {entry.obtain}"
-    elif packages := entry.missing_packages():
-        source = "missing"
-        note = f"no package {', '.join(packages)}: " + " and ".join(
-            f"pip install 'edgeflip[{extra}]'" for extra in dict.fromkeys(packages.values())
-        )
-    else:
-        source, note = "file", entry.source
-    return DatasetEntry(
-        name=entry.name,
-        title=entry.title,
-        graphs=entry.graphs,
-        classes=len(entry.class_names),
-        class_names=entry.class_names,
-        split=entry.split,
-        at_hand=source != "missing",
-        source=source,
-        note=note,
-    )
-
-
-def _load_catalogued(entry: CatalogueEntry, folder: Path | None) -> DatasetBundle:
-    module, _, function = entry.loader.partition(":")
-    loader: Callable[[str, Path | None], DatasetBundle] = getattr(
-        importlib.import_module(module), function
-    )
-    return loader(entry.name, folder)
-
-
-def _plugins() -> dict[str, EntryPoint]:
-    """Datasets of other packages by name; a name of ours is not given away."""
-    found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        name = canonical_name(point.name)
-        if name in catalogue() or name in found:
-            _log.warning("dataset '%s' of %s is ignored: the name is taken", name, point.value)
-        else:
-            found[name] = point
-    return found
-
-
-def _describe_plugin(name: str, point: EntryPoint) -> DatasetEntry:
-    origin = point.dist.name if point.dist is not None else point.value
-    source: Literal["file", "missing"] = "file"
-    note = f"from the package {origin}"
-    try:
-        point.load()
-    except Exception as error:  # whatever a stranger's import raises, the list must still come
-        source, note = "missing", f"{note}, which fails to import ({type(error).__name__}: {error})"
-    return DatasetEntry(name, name, None, None, (), (), source == "file", source, note)
-
-
-def _load_plugin(name: str, point: EntryPoint, folder: Path | None) -> DatasetBundle:
-    try:
-        bundle = point.load()(folder)
-    except EdgeflipError:
-        raise
-    except Exception as error:
-        raise DatasetError(
-            f"expected the plugin {point.value} to load dataset '{name}', "
-            f"got {type(error).__name__}: {error}; update or remove the package that offers it."
-        ) from error
-    if not isinstance(bundle, DatasetBundle):
-        raise DatasetError(
-            f"expected the plugin {point.value} to return a DatasetBundle for '{name}', "
-            f"got {type(bundle).__name__}; update or remove the package that offers it."
-        )
-    return bundle
+__getattr__ = lazily(__name__, _FILE)

@@ -76,12 +76,13 @@ def read_table(path: Path, columns: Sequence[str]) -> tuple[list[dict[str, str]]
     try:
         reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""))
         header = list(reader.fieldnames or [])
-        rows = [{key: row.get(key) or "" for key in columns} for row in reader]
+        place = {key: _column(key, header) for key in columns}
+        rows = [{key: row.get(place[key] or "") or "" for key in columns} for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise DatasetError(
             f"expected a CSV in UTF-8 at {path.name}, got something else ({error}); export it again."
         ) from None
-    missing = [column for column in columns if column not in header]
+    missing = [column for column in columns if place[column] is None]
     if missing or not rows:
         found = f"columns {', '.join(header[:12]) or 'none'} and {len(rows)} rows"
         raise DatasetError(
@@ -89,6 +90,23 @@ def read_table(path: Path, columns: Sequence[str]) -> tuple[list[dict[str, str]]
             f"{found}; name the columns with smiles_column and label_column."
         )
     return rows, content
+
+
+def _column(wanted: str, header: Sequence[str]) -> str | None:
+    """The column of that name; case and spaces around it count only where two columns differ in them.
+
+    Example:
+        >>> (
+        ...     _column("smiles", ["ID", "SMILES "]),
+        ...     _column("label", ["Label", "label"]),
+        ...     _column("y", ["x"]),
+        ... )
+        ('SMILES ', 'label', None)
+    """
+    alike = [name for name in header if name.strip().lower() == wanted.strip().lower()]
+    if wanted in alike:
+        return wanted
+    return alike[0] if len(alike) == 1 else None
 
 
 def read_labels(path: Path, column: str) -> dict[str, str]:

@@ -35,6 +35,7 @@ from edgeflip.datasets.formats import (
     read_tu,
 )
 from edgeflip.errors import DatasetError
+from edgeflip.support import progress_bar
 
 Splitting = Literal["random", "stratified"]
 Label = str | int
@@ -123,6 +124,7 @@ def load_graphs(
     skip_invalid: bool = False,
     bonds: bool = False,
     chemistry: bool = True,
+    progress: bool = False,
 ) -> DatasetBundle:
     """A dataset from a path of your own.
 
@@ -145,6 +147,7 @@ def load_graphs(
             the card's notes, instead of refused.
         bonds: whether the bonds of molecules carry PyG's three features as `edge_attr`.
         chemistry: whether explanations of molecules keep them chemically possible.
+        progress: show a progress bar on stderr while molecules are read.
     """
     location = Path(path)
     options: dict[str, Any] = {
@@ -172,7 +175,13 @@ def load_graphs(
         )
     rows, content = read_table(location, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
-    molecules = [molecule_or_none(smiles, bonds=bonds) if smiles else None for smiles, _ in texts]
+    molecules = []
+    with progress_bar(
+        f"reading {location.name}", total=len(texts), unit=" rows", shown=progress
+    ) as bar:
+        for smiles, _ in texts:
+            molecules.append(molecule_or_none(smiles, bonds=bonds) if smiles else None)
+            bar.update()
     problems = _problems(texts, molecules)
     if problems and not skip_invalid:
         first = "; ".join(problems[:_SHOWN]) + ("; …" if len(problems) > _SHOWN else "")

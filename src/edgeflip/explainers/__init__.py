@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from edgeflip.explainers.one_line import explain
     from edgeflip.explainers.options import OPTIONS, ExplainOptions
     from edgeflip.explainers.registry import (
+        check_method,
         explainer_class,
         list_explainers,
         load_explainer,
@@ -38,6 +39,7 @@ _FILE = {
     "Summary": "edgeflip.explainers.gcfexplainer",
     "allowance": "edgeflip.explainers.checking",
     "asker": "edgeflip.explainers.gcfexplainer",
+    "check_method": "edgeflip.explainers.registry",
     "explain": "edgeflip.explainers.one_line",
     "explainer_class": "edgeflip.explainers.registry",
     "list_explainers": "edgeflip.explainers.registry",
@@ -62,6 +64,7 @@ __all__ = [
     "Summary",
     "allowance",
     "asker",
+    "check_method",
     "explain",
     "explainer_class",
     "list_explainers",

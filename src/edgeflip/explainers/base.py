@@ -246,20 +246,23 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
                 "leave it out or call explain."
             )
         given = complete(options)
-        self._check_call(graph, given["seed"])
-        check_has_classes(self.oracle_)
-        with session(self):
-            PairSpace.of(graph)
-            proba = first_answer(self.oracle_, copy.copy(graph))
-        label = int(proba.argmax())
-        others = [target for target in range(len(proba)) if target != label]
-        given = complete(options)
+        others = self.other_classes(graph, seed=given["seed"])
         return in_turn(
             {
                 each: partial(explain_together, self, [graph], {**given, "target": each})
                 for each in others
             }
         )
+
+    def other_classes(self, graph: Data, *, seed: int = 0) -> list[int]:
+        """The classes that a graph could become: all but the predicted one."""
+        self._check_call(graph, seed)
+        check_has_classes(self.oracle_)
+        with session(self):
+            PairSpace.of(graph)
+            proba = first_answer(self.oracle_, copy.copy(graph))
+        label = int(proba.argmax())
+        return [target for target in range(len(proba)) if target != label]
 
     def explain_many(
         self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]

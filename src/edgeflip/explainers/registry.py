@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeflip.errors import ConfigError, unknown_name
-from edgeflip.support import read_artifact
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
@@ -49,22 +48,30 @@ def explainer_class(name: str) -> type[CounterfactualExplainer[Any]]:
     Raises:
         UnknownNameError: With the nearest name there is.
     """
-    wanted = name.strip().lower().replace("_", "-")
+    check_method(name)
+    wanted = _spelt(name)
     if wanted in EXPLAINERS:
         module, attribute = EXPLAINERS[wanted].split(":")
         found: type[CounterfactualExplainer[Any]] = getattr(import_module(module), attribute)
         return found
-    foreign = _foreign()
-    if wanted in foreign:
-        try:
-            loaded: type[CounterfactualExplainer[Any]] = foreign[wanted].load()
-        except Exception as error:
-            raise ConfigError(
-                f"expected the installed explainer '{name}' to load, got {type(error).__name__}: {error}; "
-                "repair or remove the package that brings it."
-            ) from error
-        return loaded
-    raise unknown_name("method", name, list_explainers())
+    try:
+        loaded: type[CounterfactualExplainer[Any]] = _foreign()[wanted].load()
+    except Exception as error:
+        raise ConfigError(
+            f"expected the installed explainer '{name}' to load, got {type(error).__name__}: {error}; "
+            "repair or remove the package that brings it."
+        ) from error
+    return loaded
+
+
+def check_method(name: str) -> None:
+    """Refuse the name of a method that does not exist; none is loaded.
+
+    Raises:
+        UnknownNameError: With the nearest name there is.
+    """
+    if _spelt(name) not in list_explainers():
+        raise unknown_name("method", name, list_explainers())
 
 
 def make_explainer(
@@ -95,8 +102,15 @@ def make_explainer(
 
 def load_explainer(folder: str | Path, oracle: Oracle | Model) -> CounterfactualExplainer[Any]:
     """Read any explainer that `save` wrote, for the same oracle."""
+    # Here, so that a misspelt name is answered without loading torch.
+    from edgeflip.support import read_artifact
+
     config, _ = read_artifact(Path(folder), kind="explainer")
     return explainer_class(str(config["method"])).load(folder, oracle)
+
+
+def _spelt(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
 
 
 def _foreign() -> dict[str, Any]:

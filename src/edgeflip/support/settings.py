@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ConfigError, unknown_name
 
 T = TypeVar("T")
 
@@ -40,11 +40,23 @@ def read_settings(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the table"
-        allowed = ", ".join(sorted(item.name for item in fields(kind)))  # type: ignore[arg-type]
         if first["type"] == "unexpected_keyword_argument":
-            problem = f"got the unknown key '{key}'"
-        else:
-            problem = f"got {first['input']!r} for '{key}' ({first['msg']})"
+            table = _table_at(kind, first["loc"][:-1])
+            raise ConfigError(
+                f"expected settings for {where}, got an {unknown_name('key', key, table)}"
+            ) from error
         raise ConfigError(
-            f"expected settings for {where} with the keys {allowed}; {problem}."
+            f"expected settings for {where}, got {first['input']!r} for '{key}' ({first['msg']})."
         ) from error
+
+
+def _table_at(kind: type[Any], place: Sequence[Any]) -> list[str]:
+    """The keys there are in the table at a place within the settings, each with its whole path."""
+    found, path = kind, ""
+    for part in place:
+        inner = get_type_hints(found).get(str(part)) if is_dataclass(found) else None
+        options = [each for each in (inner, *get_args(inner)) if is_dataclass(each)]
+        if not options or not isinstance(options[0], type):
+            break
+        found, path = options[0], f"{path}{part}."
+    return [f"{path}{item.name}" for item in fields(found)]

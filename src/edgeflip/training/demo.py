@@ -22,6 +22,7 @@ from edgeflip.training.reports import TrainingReport
 
 DATASET = "ba_2motifs"
 METHOD = "edgeflip"
+_ANSWERS = "answers.jsonl"
 
 
 @dataclass(frozen=True)
@@ -92,16 +93,27 @@ def run_demo(
     answers: dict[int, CounterfactualSet] = {}
     indices = list(_correctly_predicted(bundle, oracle))[:count]
     description = f"explaining with {METHOD}"
-    with progress_bar(description, total=len(indices), unit="graph", shown=progress) as bar:
-        for index in indices:
-            answers[index] = explainer.explain(bundle.test[index], seed=seed)
-            bar.update()
-    rows = [{"index": index, "answer": answer.to_dict()} for index, answer in answers.items()]
-    write_lines(folder / "answers.jsonl", (json.dumps(row) for row in rows))
+    try:
+        with progress_bar(description, total=len(indices), unit="graph", shown=progress) as bar:
+            for index in indices:
+                answers[index] = explainer.explain(bundle.test[index], seed=seed)
+                bar.update()
+    except KeyboardInterrupt:
+        _keep(answers, folder)
+        raise KeyboardInterrupt(
+            f"{len(answers)} of {len(indices)} graphs were explained; their answers are in "
+            f"{folder / _ANSWERS}."
+        ) from None
+    _keep(answers, folder)
     assert bundle.motif_nodes is not None
     result = _summary(folder, report, explainer.name, answers, bundle.motif_nodes)
     write_json(folder / "summary.json", result.to_dict())
     return result
+
+
+def _keep(answers: dict[int, CounterfactualSet], folder: Path) -> None:
+    rows = [{"index": index, "answer": answer.to_dict()} for index, answer in answers.items()]
+    write_lines(folder / _ANSWERS, (json.dumps(row) for row in rows))
 
 
 def _correctly_predicted(bundle: DatasetBundle, oracle: ModelOracle) -> Iterator[int]:
