@@ -31,7 +31,7 @@ def on_call(number, real=lambda *arguments, **options: None):
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (Finish, "counterfactuals"),
+        (Finish, "answers"),
         (running, "certificate_of"),
         (running, "_trace"),
         (running, "_provenance"),
@@ -53,7 +53,7 @@ def test_ctrl_c_twice_still_tells_how_far_the_search_came(monkeypatch):
     def never(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Finish, "counterfactuals", never)
+    monkeypatch.setattr(Finish, "answers", never)
     with pytest.raises(SearchInterrupted) as stop:
         fitted().explain(GRAPH)
     assert not stop.value.partial.found

@@ -22,10 +22,10 @@ from edgeflip.cli.options import (
     Source,
     TrainedOracle,
     Training,
-    UserModel,
     Wanted,
     WhichGraphs,
 )
+from edgeflip.cli.own_model import UserModel
 from edgeflip.cli.patterns import Patterns
 from edgeflip.cli.reading import check_one_model
 from edgeflip.cli.registration import CommandGroup, command

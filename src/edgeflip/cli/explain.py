@@ -16,10 +16,10 @@ from edgeflip.cli.options import (
     Method,
     Source,
     TrainedOracle,
-    UserModel,
     Wanted,
     WhichGraphs,
 )
+from edgeflip.cli.own_model import UserModel
 from edgeflip.cli.reading import check_folder, class_number, graphs_of
 from edgeflip.cli.searching import SearchProgress
 from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json

@@ -13,7 +13,7 @@ from edgeflip.errors import TargetError, unknown_name
 
 PROFILES = ("paper", "cpu", "smoke")
 SPLITS = ("test", "val", "train", "all")
-RANKINGS = ("paper", "sparse", "confident", "plausible", "robust")
+RANKINGS = ("paper", "smallest", "confident", "plausible", "robust")
 FACTUALS = ("subgraphx", "occlusion", "from-pyg")
 
 

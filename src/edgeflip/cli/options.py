@@ -20,7 +20,6 @@ from edgeflip.cli.reading import (
     check_one_model,
     read_overrides,
     read_value,
-    split_spec,
 )
 from edgeflip.cli.terminal import note, waiting
 from edgeflip.errors import ConfigError
@@ -227,79 +226,6 @@ class TrainedOracle(Training):
             note(f"No oracle for {bundle.name} yet: training one in {folder}.")
         trained = oracle_for(bundle, folder, profile=self.profile, seed=self.seed, progress=True)
         return trained, folder
-
-
-@dataclass(frozen=True)
-class UserModel(OptionGroup):
-    """A model of the user, instead of an oracle that edgeflip trains."""
-
-    title: ClassVar[str] = "Your own model"
-
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.PY:FUNCTION",
-            help="The function returns your model; the file is run, so trust it.",
-        ),
-    ] = None
-    weights: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its weights, as safetensors.")
-    ] = None
-    task: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What it gives: classification, or regression, with a --target such as '>0.5' or '+0.3'.",
-        ),
-    ] = "classification"
-
-    @property
-    def gives_values(self) -> bool:
-        """Whether the user's model gives values and no classes."""
-        if self.task not in ("classification", "regression"):
-            raise ConfigError(
-                f"expected --task classification or regression, got '{self.task}'; correct it."
-            )
-        if self.task == "regression" and self.model is None:
-            raise ConfigError(
-                "expected --task regression with a model of your own, got none; pass --model."
-            )
-        return self.task == "regression"
-
-    def check_early(self) -> None:
-        """Refuse weights without a model, and files that are not there."""
-        if self.model is None:
-            if self.weights is not None:
-                raise ConfigError(
-                    f"expected --model FILE.PY:FUNCTION with --weights {self.weights}, got no --model; "
-                    "name the function that builds the model."
-                )
-            return
-        split_spec(self.model)
-        if self.weights is not None and not self.weights.is_file():
-            raise ConfigError(
-                f"expected weights at {self.weights}, got no file; check the path of --weights."
-            )
-
-    def build(self) -> Any:
-        """The model with its weights; none when the user named none."""
-        from edgeflip.cli.user_model import build_model
-
-        _ = self.gives_values
-        return None if self.model is None else build_model(self.model, self.weights)
-
-    def oracle(self, model: Any, class_names: tuple[str, ...] | None = None) -> ModelOracle:
-        """The built model as an oracle of its task.
-
-        Args:
-            model: What `build` gave.
-            class_names: Of the data it is asked about, where they are known.
-        """
-        from edgeflip.oracle import ModelOracle
-
-        if self.gives_values:
-            return ModelOracle(model, task="regression")
-        return ModelOracle(model, class_names=class_names)
 
 
 @dataclass(frozen=True)

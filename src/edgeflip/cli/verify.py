@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflip.cli.console import say
-from edgeflip.cli.options import UserModel
+from edgeflip.cli.own_model import UserModel
 from edgeflip.cli.terminal import counted
 from edgeflip.core import Constraints
 from edgeflip.datasets import molecule_constraints

@@ -14,7 +14,7 @@ from typing import get_type_hints
 
 from typer.models import OptionInfo
 
-from edgeflip.cli import options
+from edgeflip.cli import options, own_model
 from edgeflip.cli.groups import OptionGroup
 
 # Settings of methods have these names too, and keep them: they are given as --set max_edits=3.
@@ -38,6 +38,8 @@ _PHRASES = (
     (r"leave them out with skip_invalid \(--skip-invalid\)", "leave them out with --skip-invalid"),
     (r"pass call=, a function of model and batch", _FORWARD),
     (r"pass call= to ModelOracle", _FORWARD),
+    (r"let the model, or call=, return", "let the model return"),
+    (r"; write Budget\([^)]*\)", ""),
     (r"add it to the graph or pass call=", "add it to the graph"),
     (
         r"pass fill= \('zeros', 'mean', 'mode', a number, a row or a function\)",
@@ -106,7 +108,7 @@ def in_flags(text: str) -> str:
 def _flags() -> dict[str, str]:
     """The flag of every keyword that is an option of some command."""
     found = dict(_OTHER_KEYWORDS)
-    for group in vars(options).values():
+    for group in (*vars(options).values(), *vars(own_model).values()):
         if isinstance(group, type) and issubclass(group, OptionGroup) and group is not OptionGroup:
             hints = get_type_hints(group, include_extras=True)
             for field in fields(group):  # type: ignore[arg-type]

@@ -25,6 +25,9 @@ _COMPARED = 3
 # Outputs that differ by less are the same.
 _SAME = 1e-6
 
+# Fewer edited graphs say nothing about a model.
+_ENOUGH = 5
+
 _UNSTEADY = (
     "The model answers differently about the same graph, so nothing it says is certain: look for dropout "
     "or other randomness that model.eval() does not switch off, and for layers that mix the graphs of a "
@@ -46,7 +49,7 @@ def doubts_about(search: Search[Any, Any], found: Sequence[Counterfactual]) -> l
     doubts = list(getattr(search.problem.oracle, "doubts", ()))
     if isinstance(search.space, PairEdits) and _is_unsteady(search, found):
         doubts.append(_UNSTEADY)
-    elif not found and len(search.asked) and search.asked.spread(search.output) < _SAME:
+    elif not found and len(search.asked) >= _ENOUGH and search.asked.spread(search.output) < _SAME:
         doubts.append(_CONSTANT.format(count=len(search.asked)))
     return doubts
 

@@ -109,7 +109,7 @@ class ModelOracle:
         known = num_classes if num_classes is not None or names is None else len(names)
         if returns == "labels" and known is None:
             raise ConfigError(
-                "expected num_classes for a model that returns='labels', got none; pass num_classes=."
+                "expected num_classes for a model whose answers are labels, got none; pass num_classes=."
             )
         self._reader = OutputReader(task, returns, known, names)
         self.device: torch.device = (

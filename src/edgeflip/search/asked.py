@@ -25,8 +25,8 @@ class AskedLog:
         self._blocks: list[tuple[int, int | None, float, Tensor]] = []
 
     def __len__(self) -> int:
-        """Number of outputs, those of repeats among them."""
-        return sum(len(outputs) for *_, outputs in self._blocks)
+        """Number of outputs, those of repeats among them and those the budget did not reach left out."""
+        return sum(int((~outputs.isnan().any(dim=1)).sum()) for *_, outputs in self._blocks)
 
     def add(self, calls: int, ring: int | None, smallest: float, outputs: Tensor) -> None:
         """Keep a block.
