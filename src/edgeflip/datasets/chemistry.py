@@ -11,6 +11,7 @@ An added bond is single. A bond that goes leaves hydrogens behind, as many as it
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,13 +24,15 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs
-from edgeflip.errors import ConfigError, GraphError
+from edgeflip.errors import ConfigError, GraphError, shown
 from edgeflip.search import Counterfactual, CounterfactualSet
+from edgeflip.support import check_limit
 
 SINGLE_BOND = torch.tensor([1, 0, 0])
 """The row that PyG's `from_smiles` gives a single bond: the fill for added bonds."""
 
 _HYDROGEN = 1
+_ELEMENTS = 118
 
 
 def rdkit_chem() -> ModuleType:
@@ -52,8 +55,11 @@ def molecule_graph(smiles: str, *, bonds: bool = False) -> Data | None:
         bonds: whether bonds carry PyG's three features as `edge_attr`.
     """
     rdkit_chem()
+    check_smiles(smiles)
     from torch_geometric.utils import from_smiles
 
+    if not smiles.isascii() or "\0" in smiles:
+        return None
     graph = from_smiles(smiles)
     if not graph.num_nodes:
         return None
@@ -61,6 +67,23 @@ def molecule_graph(smiles: str, *, bonds: bool = False) -> Data | None:
     if not bonds:
         del graph.edge_attr
     return graph
+
+
+_ATOM = re.compile(r"\[[^\]]*\]|Br|Cl|[BCNOSPFIbcnosp*]")
+# Bonds, rings, branches and what stands in brackets around an atom.
+_LETTERS_PER_ATOM = 20
+
+
+def check_smiles(smiles: str) -> None:
+    """Refuse a SMILES of more atoms than allowed, before RDKit reads it.
+
+    Raises:
+        GraphError: If it is too long, or no text.
+    """
+    if not isinstance(smiles, str):
+        raise GraphError(f"expected a SMILES, got {shown(smiles)}; give a text.")
+    check_limit("atoms", len(smiles) // _LETTERS_PER_ATOM, "a SMILES", GraphError)
+    check_limit("atoms", len(_ATOM.findall(smiles)), "a SMILES", GraphError)
 
 
 def molecule(graph: Data) -> Any:
@@ -264,10 +287,11 @@ def _parsed(graph: Data) -> tuple[Any, EditSet | None]:
     smiles = _smiles(graph)
     if smiles is None:
         return _inferred(_atomic_numbers(graph), edge_pairs(graph)), None
+    check_smiles(smiles)
     from rdkit import rdBase
 
     with rdBase.BlockLogs():
-        base = chem.MolFromSmiles(smiles)
+        base = chem.MolFromSmiles(smiles) if smiles.isascii() and "\0" not in smiles else None
     if base is None or base.GetNumAtoms() != graph.num_nodes:
         found = "no molecule" if base is None else f"{base.GetNumAtoms()} atoms"
         raise GraphError(
@@ -295,6 +319,11 @@ def _atomic_numbers(graph: Data) -> list[int]:
         raise GraphError(
             "expected a molecule, a graph with smiles or with atomic numbers z of shape [nodes], got "
             "neither; make it with molecule_graph, or explain without chemistry."
+        )
+    if not bool(((numbers >= 0) & (numbers <= _ELEMENTS)).all()):
+        raise GraphError(
+            f"expected atomic numbers z in 0..{_ELEMENTS}, got {int(numbers.min())}..{int(numbers.max())}; "
+            "correct z."
         )
     return [int(number) for number in numbers]
 

@@ -3,6 +3,11 @@
 from edgeflip.support.clock import (
     cpu_seconds,
 )
+from edgeflip.support.files import (
+    read_file,
+    read_packed,
+    unpacked,
+)
 from edgeflip.support.journal import (
     RESULTS,
     Journal,
@@ -10,6 +15,14 @@ from edgeflip.support.journal import (
     Row,
     key_of,
     read_rows,
+)
+from edgeflip.support.limits import (
+    check_limit,
+    limit,
+)
+from edgeflip.support.plain_json import (
+    parse_json,
+    reading,
 )
 from edgeflip.support.progress import (
     progress_bar,
@@ -20,6 +33,7 @@ from edgeflip.support.seeding import (
 )
 from edgeflip.support.settings import (
     STRICT,
+    first_problem,
     read_settings,
 )
 from edgeflip.support.storage import (
@@ -50,20 +64,28 @@ __all__ = [
     "Journal",
     "Key",
     "Row",
+    "check_limit",
     "check_seed",
     "checksum",
     "code_version",
     "cpu_seconds",
+    "first_problem",
     "key_of",
+    "limit",
     "one_thread",
     "package_version",
+    "parse_json",
     "progress_bar",
     "read_artifact",
+    "read_file",
     "read_json",
+    "read_packed",
     "read_rows",
     "read_settings",
     "read_tensors",
+    "reading",
     "seeded",
+    "unpacked",
     "write_artifact",
     "write_json",
     "write_lines",

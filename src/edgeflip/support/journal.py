@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from edgeflip.errors import ArtifactError
+from edgeflip.support.files import read_packed
+from edgeflip.support.plain_json import parse_json
 
 Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str, int, int]
@@ -41,15 +44,16 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.repaired = False
-        content = path.read_bytes() if path.exists() else b""
+        content = _content(path) if os.path.lexists(path) else b""
         lines, kept = _whole_lines(content, path)
-        if kept < len(content):
-            self.repaired = True
-            with path.open("r+b") as file:
-                file.truncate(kept)
-                os.fsync(file.fileno())
-        self.rows: dict[Key, Row] = {key_of(row): row for row in lines}
-        self._file = path.open("ab")
+        with _writing(path):
+            if kept < len(content):
+                self.repaired = True
+                with path.open("r+b") as file:
+                    file.truncate(kept)
+                    os.fsync(file.fileno())
+            self.rows: dict[Key, Row] = {key_of(row): row for row in lines}
+            self._file = path.open("ab")
 
     def __contains__(self, key: Key) -> bool:
         return key in self.rows
@@ -69,7 +73,7 @@ class Journal:
 
 def read_rows(path: Path) -> tuple[list[Row], bool]:
     """All rows of a file, and whether a cut-off last line was left out; the file is not changed."""
-    content = path.read_bytes()
+    content = _content(path)
     rows, kept = _whole_lines(content, path)
     return rows, kept < len(content)
 
@@ -95,8 +99,22 @@ def _whole_lines(content: bytes, path: Path) -> tuple[list[Row], int]:
 
 def _parsed(line: bytes) -> Row | None:
     try:
-        row = json.loads(line)
+        row = parse_json(line, where="a row", error=ArtifactError)
         key_of(row)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ArtifactError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
     return row if isinstance(row, dict) else None
+
+
+def _content(path: Path) -> bytes:
+    return read_packed(path, error=ArtifactError)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(
+            f"expected to write {path}, got '{error.strerror or error}'; check free space and permissions."
+        ) from error
