@@ -14,7 +14,7 @@ from edgeflip.bench.labels import check_label
 from edgeflip.datasets import canonical_name
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
-from edgeflip.support import STRICT, checksum, read_settings
+from edgeflip.support import STRICT, checksum, read_file, read_settings, reading
 
 
 @dataclass(frozen=True)
@@ -210,18 +210,11 @@ def load_spec(spec: str | Path) -> tuple[str, BenchSpec]:
         content = (files("edgeflip") / "bench" / "specs" / f"{name}.toml").read_bytes()
     elif path.suffix == ".toml":
         name = path.stem
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise ConfigError(
-                f"expected a spec in {spec}, got '{error.strerror}'; check the path."
-            ) from error
+        content = read_file(path, error=ConfigError, most="spec_bytes")
     else:
         raise unknown_name("spec", str(spec), list_specs())
-    try:
+    with reading(f"TOML in the spec '{spec}'", advice="correct the file", error=ConfigError):
         table = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"expected TOML in the spec '{spec}', got {error}.") from error
     methods = table.get("methods")
     if isinstance(methods, list):
         # One by one, so that an error names the keys of a method.

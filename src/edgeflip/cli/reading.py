@@ -56,7 +56,7 @@ def read_overrides(settings: Sequence[str]) -> dict[str, Any]:
             )
         try:
             value = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             value = text
         *path, last = key.split(".")
         table = values

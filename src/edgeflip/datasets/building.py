@@ -19,7 +19,7 @@ from edgeflip.support import check_limit
 _NAMES_OF_EDGES = {"id", "key"}
 
 
-def graph_from_networkx(graph: Any, *, where: str) -> Data:
+def graph_from_networkx(graph: Any, *, where: str = "the graph") -> Data:
     """A networkx graph as PyG `Data`, nodes in their order.
 
     A node attribute `x` gives the features, a number or a list; otherwise all attributes that are
@@ -30,6 +30,11 @@ def graph_from_networkx(graph: Any, *, where: str) -> Data:
     Args:
         graph: the graph; directions are dropped.
         where: the graph in words, for errors.
+
+    Example:
+        >>> import networkx as nx
+        >>> graph_from_networkx(nx.path_graph(3)).num_edges
+        4
     """
     index = {node: number for number, node in enumerate(graph)}
     check_limit("nodes", len(index), where)

@@ -33,7 +33,8 @@ class PlainGraph(BaseModel):
     y: _WHOLE | float | None = None
 
 
-_Id = int | float | str
+# No float: 1.0 and 1 would be one node in Python and two in the file.
+_Id = int | str
 
 
 class _Node(BaseModel):

@@ -174,7 +174,7 @@ def load_graphs(
         )
     rows, content = read_table(location, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
-    molecules = [_molecule(smiles, bonds, location.name) for smiles, _ in texts]
+    molecules = [molecule_graph(smiles, bonds=bonds) if smiles else None for smiles, _ in texts]
     problems = _problems(texts, molecules)
     if problems and not skip_invalid:
         first = "; ".join(problems[:_SHOWN]) + ("; …" if len(problems) > _SHOWN else "")
@@ -358,11 +358,6 @@ def _problems(texts: Sequence[tuple[str, str]], molecules: Sequence[Data | None]
         elif not label:
             found.append(f"row {row} has no label: '{smiles[:60]}'")
     return found
-
-
-def _molecule(smiles: str, bonds: bool, where: str) -> Data | None:
-    with reading(f"molecules in {where}", advice="correct the SMILES or leave it out"):
-        return molecule_graph(smiles, bonds=bonds) if smiles else None
 
 
 def _read_folder(folder: Path, label_file: Path, column: str) -> tuple[list[Data], list[str]]:

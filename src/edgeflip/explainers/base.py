@@ -54,6 +54,7 @@ from edgeflip.search import (
     make_ranking,
 )
 from edgeflip.support import (
+    building,
     check_seed,
     read_settings,
     seeded,
@@ -342,7 +343,9 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
         asked = as_oracle(oracle)
         saved = saved_state(self, Path(folder), asked)
         self._forget()
-        self._load_state(saved.tensors)
+        what = f"what '{self.name}' learned in {folder} to fit its settings"
+        with building(what, saved.tensors, advice="fit the explainer again"):
+            self._load_state(saved.tensors)
         self.oracle_ = asked
         self.seed_ = saved.seed
         self.num_features_ = saved.num_features

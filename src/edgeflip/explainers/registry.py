@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeflip.errors import ConfigError, unknown_name
-from edgeflip.support import read_artifact
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
@@ -95,8 +94,9 @@ def make_explainer(
 
 def load_explainer(folder: str | Path, oracle: Oracle | Model) -> CounterfactualExplainer[Any]:
     """Read any explainer that `save` wrote, for the same oracle."""
-    config, _ = read_artifact(Path(folder), kind="explainer")
-    return explainer_class(str(config["method"])).load(folder, oracle)
+    from edgeflip.explainers.saving import saved_method
+
+    return explainer_class(saved_method(Path(folder))).load(folder, oracle)
 
 
 def _foreign() -> dict[str, Any]:

@@ -20,6 +20,9 @@ from edgeflip.support.limits import (
     check_limit,
     limit,
 )
+from edgeflip.support.memory import (
+    building,
+)
 from edgeflip.support.plain_json import (
     parse_json,
     reading,
@@ -64,6 +67,7 @@ __all__ = [
     "Journal",
     "Key",
     "Row",
+    "building",
     "check_limit",
     "check_seed",
     "checksum",

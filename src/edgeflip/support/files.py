@@ -56,7 +56,7 @@ def read_packed(
             check_limit(most, about.st_size, str(location), error)
             content = file.read(limit(most) + 1)
     except FileNotFoundError:
-        raise error(f"expected the file {location}, found none; check the path.") from None
+        raise error(f"expected the file {location}, got none; check the path.") from None
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links is a RuntimeError
         raise _unreadable(location, problem, error) from None
     check_limit(most, len(content), str(location), error)  # it may have grown meanwhile
@@ -71,7 +71,7 @@ def check_file(
     try:
         about = os.stat(location)
     except FileNotFoundError:
-        raise error(f"expected the file {location}, found none; check the path.") from None
+        raise error(f"expected the file {location}, got none; check the path.") from None
     except (OSError, ValueError) as problem:
         raise _unreadable(location, problem, error) from None
     _check_regular(location, about, error)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from edgeflip.errors import ConfigError, EdgeflipError, nearest, shown
+from edgeflip.errors import ConfigError, EdgeflipError, shown, unknown_name
 from edgeflip.support.plain_json import reading
 
 T = TypeVar("T")
 
 STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 """Give a settings dataclass `__pydantic_config__ = STRICT`, so that a misspelt key is an error."""
+
+_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+_MISSING = ("missing", "missing_argument")
 
 
 @cache
@@ -36,22 +39,25 @@ def read_settings(
         error: What to raise.
 
     Raises:
-        ConfigError: Naming the key, what is wrong with it and which keys are allowed.
+        ConfigError: Naming the key and what is wrong with it; for an unknown key, those there are.
     """
-    names = sorted(item.name for item in fields(kind))  # type: ignore[arg-type]
-    wanted = f"settings for {where} with the keys {', '.join(names)}"
+    wanted = f"settings for {where}" if error is ConfigError else where
     if not isinstance(values, Mapping):
-        raise error(f"expected {wanted}; got {shown(values)}, which is no table.")
-    unknown = next((key for key in values if key not in names), None)
+        raise error(f"expected {wanted}, got {shown(values)}, which is no table.")
+    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    unknown = next((str(key) for key in values if key not in names), None)
     if unknown is not None:
-        raise error(
-            f"expected {wanted}; got the unknown key '{str(unknown)[:60]}'{_hint(unknown, names)}."
-        )
-    with reading(wanted, advice="correct them", error=error):
+        raise error(f"expected {wanted}, got an {unknown_name('key', unknown, names)}")
+    with reading(wanted, advice="correct it", error=error):
         try:
             made: T = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
         except ValidationError as problem:
-            raise error(f"expected {wanted}; got {first_problem(problem)}.") from None
+            first = problem.errors(include_url=False)[0]
+            if first["type"] in _UNKNOWN:
+                known = _table_at(kind, first["loc"][:-1])
+                hint = unknown_name("key", _place(first["loc"]), known)
+                raise error(f"expected {wanted}, got an {hint}") from None
+            raise error(f"expected {wanted}, got {first_problem(problem)}.") from None
         return made
 
 
@@ -65,15 +71,23 @@ def first_problem(error: ValidationError) -> str:
         ...     first_problem(problem)
         "'x' for 'b' (Input should be a valid integer, unable to parse string as an integer)"
     """
-    first = error.errors(include_url=False, include_context=False)[0]
-    key = ".".join(str(part)[:60] for part in first["loc"][:6]) or "the table"
-    if first["type"] == "missing" or first["type"] == "missing_argument":
-        return f"nothing for '{key}'"
-    if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        return f"the unknown key '{key}'"
-    return f"{shown(first['input'])} for '{key}' ({first['msg']})"
+    first = error.errors(include_url=False)[0]
+    if first["type"] in _MISSING:
+        return f"nothing for '{_place(first['loc'])}'"
+    return f"{shown(first['input'])} for '{_place(first['loc'])}' ({first['msg']})"
 
 
-def _hint(key: Any, names: list[str]) -> str:
-    near = nearest(str(key), names)
-    return "" if near is None else f", did you mean '{near}'?"
+def _place(parts: Sequence[int | str]) -> str:
+    return ".".join(str(part)[:60] for part in parts[:6]) or "the table"
+
+
+def _table_at(kind: type[Any], place: Sequence[Any]) -> list[str]:
+    """The keys there are in the table at a place within the settings, each with its whole path."""
+    found, path = kind, ""
+    for part in place:
+        inner = get_type_hints(found).get(str(part)) if is_dataclass(found) else None
+        options = [each for each in (inner, *get_args(inner)) if is_dataclass(each)]
+        if not options or not isinstance(options[0], type):
+            break
+        found, path = options[0], f"{path}{part}."
+    return [f"{path}{item.name}" for item in fields(found)]
