@@ -156,7 +156,7 @@ def test_an_unknown_profile_suggests_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[oracle]\nepoch = 3", r"a\.toml \[oracle\].*epochs.*unknown key 'epoch'"),
+        ("[oracle]\nepoch = 3", r"a\.toml \[oracle\].*unknown key 'epoch', did you mean 'epochs'"),
         ("[oracle]\nepochs = 'many'", "'many' for 'epochs'"),
         ("[oracle]\nepochs = 0", "epochs to be at least 1, got 0"),
         ("[oracle]\nlearning_rate = -1.0", "learning_rate to be above 0"),

@@ -132,6 +132,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
         unknown dataset 'ba_2motif', did you mean 'ba_2motifs'? Known: ba_2motifs, ba_3motifs.
     """
     names = sorted(known)
+    name = str(name)
     near = nearest(name, names)
     hint = "." if near is None else f", did you mean '{near}'?"
     return UnknownNameError(

@@ -14,7 +14,7 @@ from edgeflip.bench.labels import check_label
 from edgeflip.datasets import canonical_name
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
-from edgeflip.support import STRICT, checksum, read_file, read_settings, reading
+from edgeflip.support import STRICT, as_path, checksum, read_file, read_settings, reading
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def load_spec(spec: str | Path) -> tuple[str, BenchSpec]:
     Raises:
         ConfigError: Naming the key that is wrong and the keys there are.
     """
-    path = Path(spec)
+    path = as_path(spec, ConfigError)
     if str(spec) in list_specs():
         name = str(spec)
         content = (files("edgeflip") / "bench" / "specs" / f"{name}.toml").read_bytes()

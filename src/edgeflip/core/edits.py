@@ -335,9 +335,18 @@ def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
     )
 
 
+def _pairs(edges: Iterable[Edge]) -> list[Edge]:
+    try:
+        return list(edges)
+    except TypeError:
+        raise EditError(
+            f"expected edges as pairs of node numbers, got {shown(edges)}; write [(0, 1), (2, 3)]."
+        ) from None
+
+
 def _oriented(edges: Iterable[Edge]) -> frozenset[Edge]:
     oriented = set()
-    for pair in edges:
+    for pair in _pairs(edges):
         try:
             u, v = (index(end) for end in pair)
         except (TypeError, ValueError) as error:

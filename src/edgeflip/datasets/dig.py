@@ -20,7 +20,7 @@ from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, Split, random_s
 from edgeflip.datasets.pickled_array import read_pickled_array
 from edgeflip.datasets.tu import whole_table
 from edgeflip.errors import DatasetError
-from edgeflip.support import check_limit, parse_json, read_file, reading
+from edgeflip.support import as_path, check_limit, parse_json, read_file, reading
 
 _FEATURES = "_node_features.pkl"
 
@@ -40,7 +40,7 @@ def load_dig(
         class_names: by default `class 0`, `class 1` and so on.
     """
     with reading(f"files of DIG in {folder}", advice="fetch the files again"):
-        return _load(Path(folder), name, class_names)
+        return _load(as_path(folder), name, class_names)
 
 
 def _load(location: Path, name: str | None, class_names: tuple[str, ...] | None) -> DatasetBundle:

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from edgeflip.datasets.json_graphs import graph_from_json
 from edgeflip.datasets.xml_graphs import graph_from_xml
 from edgeflip.errors import DatasetError
-from edgeflip.support import check_limit, read_file, reading
+from edgeflip.support import as_path, check_limit, read_file, reading
 
 
 def read_graph(path: str | Path, folder: Path | None = None) -> Data:
@@ -27,7 +27,7 @@ def read_graph(path: str | Path, folder: Path | None = None) -> Data:
         path: the file; `.gz` is unpacked.
         folder: a link may not lead out of this folder; by default the file's own.
     """
-    location = Path(path)
+    location = as_path(path)
     content = read_file(location, inside=folder or location.parent)
     kind = location.with_suffix("").suffix if location.suffix == ".gz" else location.suffix
     if kind == ".json":

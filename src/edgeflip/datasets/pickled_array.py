@@ -14,14 +14,13 @@ import pickletools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeflip.errors import DatasetError
-from edgeflip.support import read_packed
+from edgeflip.support import as_path, read_packed
 
 # An array takes about seventy instructions, whatever its size.
 _MOST_INSTRUCTIONS = 500
@@ -66,7 +65,7 @@ def read_pickled_array(path: str | os.PathLike[str]) -> npt.NDArray[np.generic]:
     Raises:
         DatasetError: if there is no such file, it is too large, or it holds anything else.
     """
-    location = Path(path)
+    location = as_path(path)
     content = read_packed(location, most="array_bytes")
     try:
         return _as_array(_follow(content))

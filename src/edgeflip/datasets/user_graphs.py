@@ -33,7 +33,7 @@ from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molec
 from edgeflip.datasets.formats import read_graph, read_labels, read_table
 from edgeflip.datasets.tu import read_tu
 from edgeflip.errors import DatasetError, shown
-from edgeflip.support import check_limit, reading
+from edgeflip.support import as_path, check_limit, reading
 
 Splitting = Literal["random", "stratified"]
 Label = str | int
@@ -83,10 +83,12 @@ def bundle_from(
         >>> bundle.class_names, bundle.split.sizes
         (('path', 'ring'), (16, 2, 2))
     """
-    made = [_as_data(graph, index) for index, graph in enumerate(graphs)]
+    with reading("graphs for a dataset", advice="pass a list of PyG Data or networkx graphs"):
+        made = [_as_data(graph, index) for index, graph in enumerate(graphs)]
     if not made:
         raise DatasetError("expected graphs for a dataset, got none; pass at least two per class.")
-    given = [_own_label(graph) for graph in made] if labels is None else list(labels)
+    with reading("one label per graph", advice="pass a list of whole numbers or texts"):
+        given = [_own_label(graph) for graph in made] if labels is None else list(labels)
     if len(given) != len(made):
         raise DatasetError(
             f"expected one label per graph, got {len(given)} labels for {len(made)} graphs; "
@@ -147,7 +149,7 @@ def load_graphs(
         bonds: whether the bonds of molecules carry PyG's three features as `edge_attr`.
         chemistry: whether explanations of molecules keep them chemically possible.
     """
-    location = Path(path)
+    location = as_path(path)
     options: dict[str, Any] = {
         "name": name or location.name.partition(".")[0].lower().replace("-", "_").replace(" ", "_"),
         "class_names": class_names,
@@ -226,7 +228,8 @@ def class_numbers(
     check_limit("classes", len(distinct), "the labels")
     all_whole = all(_WHOLE.fullmatch(text) for text in distinct)
     values: list[str] = sorted(distinct, key=int) if all_whole else sorted(distinct)
-    named = tuple(str(entry) for entry in class_names) if class_names is not None else None
+    with reading("class_names as a list of texts", advice="correct them"):
+        named = None if class_names is None else tuple(str(entry) for entry in class_names)
     if named is not None and set(named) == set(values):
         values = list(named)
     names = named or tuple(values)

@@ -324,7 +324,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             ranking: The ranking it had, where that was one of your own: only those that have a name
                 are saved.
         """
-        settings, name, words = read_saved(cls, Path(folder))
+        settings, name, words = read_saved(cls, folder)
         explainer = cls(settings, ranking=ranking or name)
         if words != ranking_words(explainer.ranking):
             raise ConfigError(
@@ -341,7 +341,7 @@ class CounterfactualExplainer(ABC, Generic[ConfigT]):
             oracle: The model it was fitted on.
         """
         asked = as_oracle(oracle)
-        saved = saved_state(self, Path(folder), asked)
+        saved = saved_state(self, folder, asked)
         self._forget()
         what = f"what '{self.name}' learned in {folder} to fit its settings"
         with building(what, saved.tensors, advice="fit the explainer again"):

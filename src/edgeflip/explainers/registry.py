@@ -96,7 +96,7 @@ def load_explainer(folder: str | Path, oracle: Oracle | Model) -> Counterfactual
     """Read any explainer that `save` wrote, for the same oracle."""
     from edgeflip.explainers.saving import saved_method
 
-    return explainer_class(saved_method(Path(folder))).load(folder, oracle)
+    return explainer_class(saved_method(folder)).load(folder, oracle)
 
 
 def _foreign() -> dict[str, Any]:

@@ -64,7 +64,7 @@ def save_explainer(
 
 
 def read_saved(
-    kind: type[CounterfactualExplainer[Any]], folder: Path
+    kind: type[CounterfactualExplainer[Any]], folder: str | Path
 ) -> tuple[Any, str | None, str]:
     """Settings of a saved explainer, the name of its ranking, and that ranking in words."""
     saved, _ = _read(folder)
@@ -74,19 +74,19 @@ def read_saved(
     return settings, saved.ranking_name, saved.ranking
 
 
-def saved_method(folder: Path) -> str:
+def saved_method(folder: str | Path) -> str:
     """The name of the method that was saved in a folder."""
     return _read(folder)[0].method
 
 
-def _read(folder: Path) -> tuple[SavedExplainer, dict[str, Tensor]]:
+def _read(folder: str | Path) -> tuple[SavedExplainer, dict[str, Tensor]]:
     config, tensors = read_artifact(folder, kind=_KIND)
     where = f"a saved explainer in {folder}"
     return read_settings(SavedExplainer, config, where=where, error=ArtifactError), tensors
 
 
 def saved_state(
-    explainer: CounterfactualExplainer[Any], folder: Path, oracle: Oracle
+    explainer: CounterfactualExplainer[Any], folder: str | Path, oracle: Oracle
 ) -> SavedState:
     """What a saved explainer learned; refused for another method or oracle."""
     saved, tensors = _read(folder)
@@ -105,7 +105,7 @@ def saved_state(
 
 
 def _check_method(
-    kind: type[CounterfactualExplainer[Any]], saved: SavedExplainer, folder: Path
+    kind: type[CounterfactualExplainer[Any]], saved: SavedExplainer, folder: str | Path
 ) -> None:
     if saved.method != kind.name:
         raise ConfigError(

@@ -232,7 +232,7 @@ class LinkModel:
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote."""
-        config, tensors = read_artifact(Path(folder), kind=_KIND)
+        config, tensors = read_artifact(folder, kind=_KIND)
         settings = read_settings(
             LinkSettings, config.get("settings"), where="the saved link model", error=ArtifactError
         )

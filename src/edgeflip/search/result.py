@@ -341,7 +341,7 @@ class CounterfactualSet(GoalReading):
     @classmethod
     def load_json(cls, path: str | Path) -> CounterfactualSet:
         """Read an answer that `save_json` wrote."""
-        return cls.from_dict(read_json(Path(path)))
+        return cls.from_dict(read_json(path))
 
 
 def _fields(entry: Counterfactual) -> dict[str, Any]:

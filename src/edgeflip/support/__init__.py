@@ -4,6 +4,7 @@ from edgeflip.support.clock import (
     cpu_seconds,
 )
 from edgeflip.support.files import (
+    as_path,
     read_file,
     read_packed,
     unpacked,
@@ -67,6 +68,7 @@ __all__ = [
     "Journal",
     "Key",
     "Row",
+    "as_path",
     "building",
     "check_limit",
     "check_seed",

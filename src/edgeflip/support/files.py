@@ -6,11 +6,20 @@ import os
 import stat
 import zlib
 from pathlib import Path
+from typing import Any
 
-from edgeflip.errors import DatasetError, EdgeflipError
+from edgeflip.errors import DatasetError, EdgeflipError, shown
 from edgeflip.support.limits import check_limit, limit
 
 _CHUNK = 2**20
+
+
+def as_path(path: Any, error: type[EdgeflipError] = DatasetError) -> Path:
+    """A path, or one sentence about what is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise error(f"expected a path, got {shown(path)}; give a text or a pathlib.Path.") from None
 
 
 def read_file(
@@ -28,7 +37,7 @@ def read_file(
         most: The limit on its bytes, packed and unpacked.
         inside: The file may not be a link that leads out of this folder.
     """
-    location = Path(path)
+    location = as_path(path, error)
     content = read_packed(location, error=error, most=most, inside=inside)
     return unpacked(content, location, error=error, most=most) if _is_packed(location) else content
 
@@ -41,7 +50,7 @@ def read_packed(
     inside: Path | None = None,
 ) -> bytes:
     """The content of a file as it is; arguments as for `read_file`."""
-    location = Path(path)
+    location = as_path(path, error)
     try:
         if inside is not None and not location.resolve().is_relative_to(inside.resolve()):
             raise error(
@@ -67,7 +76,7 @@ def check_file(
     path: str | os.PathLike[str], *, error: type[EdgeflipError], most: str = "file_bytes"
 ) -> None:
     """Refuse what `read_file` would, for files that a library opens itself."""
-    location = Path(path)
+    location = as_path(path, error)
     try:
         about = os.stat(location)
     except FileNotFoundError:

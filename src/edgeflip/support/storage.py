@@ -22,7 +22,7 @@ from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor, uint8
 
 from edgeflip.errors import ArtifactError, shown
-from edgeflip.support.files import check_file, read_packed
+from edgeflip.support.files import as_path, check_file, read_packed
 from edgeflip.support.plain_json import parse_json, reading
 
 FORMAT_VERSION = 2
@@ -69,7 +69,7 @@ def write_json(path: str | os.PathLike[str], payload: Mapping[str, Any]) -> Path
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a file that `write_json` wrote, its `checksum` included, and refuse a changed one."""
-    location = Path(path)
+    location = as_path(path, ArtifactError)
     payload = parse_json(
         read_packed(location, error=ArtifactError),
         where=str(location),
@@ -154,7 +154,7 @@ def read_artifact(
         ArtifactError: if either file is missing, damaged, changed, of another kind, or written by
             a newer edgeflip.
     """
-    location = Path(folder)
+    location = as_path(folder, ArtifactError)
     if not os.path.isdir(location):
         raise ArtifactError(
             f"expected a folder with a saved {kind} at {location}, found none; check the path or save "

@@ -241,7 +241,7 @@ class _SavedOracle:
 
     __pydantic_config__ = STRICT
 
-    model: GCNConfig
+    model: Mapping[str, Any]
     class_names: tuple[str, ...] | None
     batch_size: Annotated[int, Field(ge=1)] | None
     report: Mapping[str, Any] | None = None
@@ -250,31 +250,37 @@ class _SavedOracle:
 def _read(folder: str | os.PathLike[str]) -> tuple[_SavedOracle, dict[str, Tensor]]:
     config, tensors = read_artifact(folder, _KIND)
     where = f"an oracle in {folder}"
-    try:
-        return read_settings(_SavedOracle, config, where=where, error=ArtifactError), tensors
-    except ConfigError as error:
-        raise ArtifactError(f"expected {where}, got one that cannot be: {error}") from None
+    return read_settings(_SavedOracle, config, where=where, error=ArtifactError), tensors
 
 
 def _rebuild(
     saved: _SavedOracle, tensors: dict[str, Tensor], folder: str | os.PathLike[str]
 ) -> ModelOracle:
-    what = f"the weights in {folder} to fit the model described there"
-    with building(what, tensors, advice="save the oracle again"):
-        if len(saved.model.layers) > len(tensors):
-            raise ValueError(f"{len(saved.model.layers)} layers and {len(tensors)} weights")
-        model = GCNClassifier(**asdict(saved.model))
-        model.load_state_dict(tensors)
     try:
+        where = f"the model of an oracle in {folder}"
+        described = read_settings(GCNConfig, saved.model, where=where, error=ArtifactError)
+        what = f"the weights in {folder} to fit the model described there"
+        with building(what, tensors, advice="save the oracle again"):
+            if len(described.layers) > len(tensors):
+                raise ValueError(f"{len(described.layers)} layers and {len(tensors)} weights")
+            model = GCNClassifier(**asdict(described))
+            model.load_state_dict(tensors)
         return _as_oracle(model, saved.class_names, batch_size=saved.batch_size)
     except ConfigError as error:
-        raise ArtifactError(str(error)) from None
+        raise ArtifactError(
+            f"expected an oracle in {folder}, got one that cannot be ({error})"
+        ) from None
 
 
 def _origin(saved: _SavedOracle) -> tuple[str | None, str | None, int, int]:
     """Dataset, origin of its graphs, features and classes a saved oracle was made for."""
     report, model = saved.report or {}, saved.model
-    return report.get("dataset"), report.get("origin"), model.num_features, model.num_classes
+    return (
+        report.get("dataset"),
+        report.get("origin"),
+        model["num_features"],
+        model["num_classes"],
+    )
 
 
 def _as_oracle(
