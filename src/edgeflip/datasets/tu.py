@@ -105,16 +105,16 @@ def number_table(content: bytes, where: str) -> NDArray[np.float64]:
     parts: list[NDArray[np.float64]] = []
     for rows in _blocks(content, where):
         widths = {len(row) for row in rows} | {part.shape[1] for part in parts[:1]}
-        try:
-            parts.append(np.array([[float(word) for word in row] for row in rows], np.float64))
-        except ValueError as error:
-            widths, reason = set(), str(error)
-        else:
-            reason = f"rows of {sorted(widths)[:3]}" if len(widths) > 1 else "NaN or infinity"
-        if len(widths) != 1 or not np.isfinite(parts[-1]).all():
+        problem = f"rows of {sorted(widths)[:3]}" if len(widths) > 1 else None
+        if problem is None:
+            try:
+                parts.append(np.array([[float(word) for word in row] for row in rows]))
+                problem = None if np.isfinite(parts[-1]).all() else "NaN or infinity"
+            except ValueError as error:
+                problem = str(error)[:100]
+        if problem is not None:
             raise DatasetError(
-                f"expected rows of finite numbers of one length in {where}, got {reason[:100]}; "
-                "correct it."
+                f"expected rows of finite numbers of one length in {where}, got {problem}; correct it."
             )
     return np.concatenate(parts) if parts else np.empty((0, 1))
 

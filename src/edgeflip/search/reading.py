@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflip.core import EditSpace, FactualSubgraph, space_from_dict
-from edgeflip.errors import ArtifactError, shown
+from edgeflip.errors import ArtifactError, EdgeflipError, shown
 from edgeflip.oracle import goal_from_dict
 from edgeflip.search.result import (
     FORMAT,
@@ -47,7 +47,13 @@ def read_answer(payload: Any) -> CounterfactualSet:
     _check_payload(payload)
     what = "an answer written by CounterfactualSet.to_dict"
     with reading(what, advice="explain the graph again", error=ArtifactError):
-        return _read(payload)
+        try:
+            return _read(payload)
+        except EdgeflipError as error:
+            if isinstance(error, ArtifactError):
+                raise
+            # In the words of a graph or an edit; here it is the file that is wrong.
+            raise ValueError(str(error)) from None
 
 
 def _check_payload(payload: Any) -> None:

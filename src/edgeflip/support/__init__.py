@@ -18,6 +18,7 @@ from edgeflip.support.journal import (
     read_rows,
 )
 from edgeflip.support.limits import (
+    LIMITS,
     check_limit,
     limit,
 )
@@ -62,6 +63,7 @@ from edgeflip.support.versions import (
 
 __all__ = [
     "CONFIG_FILE",
+    "LIMITS",
     "RESULTS",
     "STRICT",
     "WEIGHTS_FILE",

@@ -59,16 +59,25 @@ def read_packed(
             )
         # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(location, flags), "rb") as file:
-            about = os.fstat(file.fileno())
+        handle = os.open(location, flags)
+        try:
+            about = os.fstat(handle)
             _check_regular(location, about, error)
             check_limit(most, about.st_size, str(location), error)
-            content = file.read(limit(most) + 1)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                # Not up to the limit: Python would take that much memory at once.
+                content = file.read(about.st_size + 1)
+        finally:
+            os.close(handle)
     except FileNotFoundError:
         raise error(f"expected the file {location}, got none; check the path.") from None
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links is a RuntimeError
         raise _unreadable(location, problem, error) from None
-    check_limit(most, len(content), str(location), error)  # it may have grown meanwhile
+    if len(content) != about.st_size:
+        raise error(
+            f"expected {location} to stay as it is, got one that changed while it was read; read it "
+            "again when it is written."
+        )
     return content
 
 

@@ -268,7 +268,7 @@ def _rebuild(
         return _as_oracle(model, saved.class_names, batch_size=saved.batch_size)
     except ConfigError as error:
         raise ArtifactError(
-            f"expected an oracle in {folder}, got one that cannot be ({error})"
+            f"expected an oracle in {folder}, got one that cannot be ({error}); save it again."
         ) from None
 
 
