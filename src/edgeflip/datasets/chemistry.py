@@ -60,7 +60,10 @@ def molecule_graph(smiles: str, *, bonds: bool = False) -> Data | None:
 
     if not smiles.isascii() or "\0" in smiles:
         return None
-    graph = from_smiles(smiles)
+    try:
+        graph = from_smiles(smiles)
+    except (ValueError, RuntimeError):  # an atom or bond that PyG has no number for
+        return None
     if not graph.num_nodes:
         return None
     graph.x = graph.x.float()
