@@ -15,6 +15,7 @@ from edgeflip import (
     save_oracle,
     verify_certificate,
 )
+from edgeflip.bench.report.results import read_results
 from edgeflip.bench.spec import load_spec
 from edgeflip.errors import (
     ArtifactError,
@@ -208,3 +209,45 @@ def test_a_journal_of_wrong_rows_is_one_sentence(tmp_path):
     for row in ('{"kind": "graph", "dataset": "d", "seed": 1e999}', "[" * 5000, '{"a": NaN}'):
         path.write_text(f"{row}\n{row}\n")
         refused(lambda: Journal(path), "line 1", error=ArtifactError)
+
+
+META = {"spec": {"datasets": ["d"], "methods": [{"name": "random"}]}, "sessions": []}
+ROW = {"kind": "graph", "dataset": "d", "method": "m", "seed": 0, "graph": 0, "found": False}
+
+
+@pytest.mark.parametrize(
+    ("meta", "row"),
+    [
+        ({"spec": "x"}, {}),
+        ({"spec": {"methods": [{"label": "a"}]}}, {}),
+        ({"spec": {"datasets": [0.0]}}, {}),
+        ({"sessions": {}}, {}),
+        ({"sessions": [{"seconds": "2026"}]}, {}),
+        ({"sessions": [{"explaining": {}}]}, {}),
+        ({"versions": [[0, 1]]}, {}),
+        ({}, {"flips": {}}),
+        ({}, {"van": [[1]]}),
+        ({}, {"factual_seconds": {}}),
+        ({}, {"seconds": [None]}),
+        ({}, {"method": ["again"]}),
+        ({}, {"dataset": 8}),
+        ({}, {"targets": {"x": {}}}),
+        ({}, {"stages": []}),
+        ({}, {"added": [[1]]}),
+    ],
+    ids=str,
+)
+def test_a_run_of_wrong_types_is_one_sentence(tmp_path, meta, row):
+    write_json(tmp_path / "meta.json", {**META, **meta})
+    journal = Journal(tmp_path / "results.jsonl")
+    journal.append({**ROW, **row})
+    journal.close()
+    refused(lambda: read_results(tmp_path), str(tmp_path), error=ArtifactError)
+
+
+def test_a_run_of_right_types_is_read(tmp_path):
+    write_json(tmp_path / "meta.json", META)
+    journal = Journal(tmp_path / "results.jsonl")
+    journal.append({**ROW, "seconds": 1.5, "targets": {"1": {"validity": 0.0, "found": False}}})
+    journal.close()
+    assert len(read_results(tmp_path).graphs) == 1

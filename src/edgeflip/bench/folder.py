@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from edgeflip.bench.shapes import check_meta
 from edgeflip.bench.spec import BenchSpec
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.support import RESULTS, Row, code_version, package_version, read_json, write_json
@@ -74,6 +75,7 @@ def open_meta(
         write_json(path, meta)
         return read_json(path)
     meta = read_json(path)
+    check_meta(meta, path)
     if not resume:
         raise ConfigError(
             f"expected an empty folder, got results in {folder}; leave out --no-resume to go on with "

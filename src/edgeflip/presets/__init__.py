@@ -41,10 +41,10 @@ def load_preset(dataset: str | None, profile: str = "cpu") -> Preset:
         >>> load_preset("a set of my own").dataset is None
         True
     """
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
     folder = resources.files("edgeflip.presets").joinpath(profile)
-    name = str(dataset or _FALLBACK).strip().lower().replace("-", "_")
+    name = (_FALLBACK if dataset is None else str(dataset)).strip().lower().replace("-", "_")
     # Compared with the names there are, never joined to a path: the name comes from outside.
     own = {file.name for file in folder.iterdir() if file.name.endswith(".toml")}
     file_name = f"{name}.toml" if f"{name}.toml" in own else f"{_FALLBACK}.toml"

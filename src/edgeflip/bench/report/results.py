@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from edgeflip.bench.report.older import modern
+from edgeflip.bench.shapes import check_meta, check_row
 from edgeflip.errors import ArtifactError
-from edgeflip.support import RESULTS, key_of, read_rows
+from edgeflip.support import RESULTS, as_path, key_of, parse_json, read_packed, read_rows
 
 META_FILE = "meta.json"
 
@@ -95,16 +94,29 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     Raises:
         ArtifactError: If it is no such folder, or damaged elsewhere than in its last line.
     """
-    location = Path(folder)
-    meta = _parse(_text(location / META_FILE))
-    if meta is None:
+    location = as_path(folder, ArtifactError)
+    for name in (META_FILE, RESULTS):
+        if not os.path.exists(location / name):
+            raise ArtifactError(
+                f"expected the folder of a benchmark run with {META_FILE} and {RESULTS}, found no "
+                f"{name} in {location}; give the folder that 'edgeflip bench run' wrote."
+            )
+    meta = parse_json(
+        read_packed(location / META_FILE, error=ArtifactError),
+        where=str(location / META_FILE),
+        advice="give the folder of a run, or run it again",
+        error=ArtifactError,
+    )
+    if not isinstance(meta, dict):
         raise ArtifactError(
             f"expected a table of JSON in {location / META_FILE}, got something else; give the folder "
             "of a run, or run it again."
         )
+    check_meta(meta, location / META_FILE)
     path = location / RESULTS
-    _text(path)
     rows, cut_off = read_rows(path)
+    for row in rows:
+        check_row(row, path)
     kinds: dict[str, list[Row]] = {}
     for row in {key_of(row): row for row in rows}.values():
         kinds.setdefault(str(row["kind"]), []).append(modern(row))
@@ -132,21 +144,3 @@ def without_paths(text: str) -> str:
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _parse(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode(errors="replace")
-    except OSError:
-        raise ArtifactError(
-            f"expected the folder of a benchmark run with {META_FILE} and {RESULTS}, found no "
-            f"{path.name} in {path.parent}; give the folder that 'edgeflip bench run' wrote."
-        ) from None
