@@ -57,7 +57,6 @@ def test_json_graphs_keep_their_edge_attributes(tmp_path):
     assert linked.edge_attr.tolist() == [[0.5], [0.5], [2.0], [2.0]]
     bundle = bundle_from([link] * 4, ["a", "b"] * 2)
     assert bundle.graphs[0].edge_attr.size(1) == 1
-    assert bundle.fill == "mode"
     twice = plain(edges=[[0, 1], [1, 0]], edge_attr=[1, 2])
     refused(lambda: read_graph(graph_file(tmp_path, twice)), "two that differ for (1, 0)")
 

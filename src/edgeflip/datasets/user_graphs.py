@@ -70,8 +70,7 @@ def bundle_from(
         split: `"random"` (80/10/10), `"stratified"` (the same in every class), or a split of your own.
         seed: of the split.
         constraints: what may change in a graph.
-        fill: attributes of added edges, for graphs with `edge_attr`; by default those that most edges of
-            the graph have.
+        fill: attributes of added edges, for graphs with `edge_attr`.
         source: where the graphs come from, for the dataset's card.
         notes: for the card.
         checksum: of the file, for the card.
@@ -96,7 +95,7 @@ def bundle_from(
         )
     numbers, names = class_numbers(given, class_names)
     _check_features(made)
-    has_attributes = _check_widths(made)
+    _check_widths(made)
     for graph, number in zip(made, numbers, strict=True):
         graph.y = torch.tensor([number])
     return DatasetBundle(
@@ -108,7 +107,7 @@ def bundle_from(
         drawing=drawing,
         card=DatasetCard(name, "yours", "", source, checksum, "file", notes),
         constraints=constraints,
-        fill="mode" if fill is None and has_attributes else fill,
+        fill=fill,
     )
 
 
@@ -312,8 +311,8 @@ def _check_features(graphs: Sequence[Data]) -> None:
             )
 
 
-def _check_widths(graphs: Sequence[Data]) -> bool:
-    """Refuse graphs that are prepared differently; whether their edges have attributes."""
+def _check_widths(graphs: Sequence[Data]) -> None:
+    """Refuse graphs that are prepared differently."""
     widths = [graph.x.size(1) if graph.x.dim() == 2 else None for graph in graphs]
     for index, width in enumerate(widths):
         if width is None or width != widths[0]:
@@ -334,7 +333,6 @@ def _check_widths(graphs: Sequence[Data]) -> bool:
         for graph in graphs:
             if not graph.num_edges and graph.edge_attr is None:
                 graph.edge_attr = graphs[with_edges[0]].edge_attr[:0].clone()
-    return first is not None
 
 
 def _attribute_shape(graph: Data) -> list[int] | None:
