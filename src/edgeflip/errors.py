@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-_MOST_OF_A_WORD = 120
+_MOST_OF_A_WORD = 300
 _MOST_OF_A_MESSAGE = 1500
 
 
@@ -93,13 +93,13 @@ def one_line(message: object) -> str:
     """A message on one line, long words and long middles left out.
 
     Example:
-        >>> one_line("expected a name, got" + chr(10) + "x" * 500 + "; choose another.")
-        'expected a name, got xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxx; choose another.'
+        >>> one_line("two" + chr(10) + "lines"), len(one_line("x" * 5000))
+        ('two lines', 201)
     """
     text = str(message).encode("utf-8", "backslashreplace").decode()
     text = "".join(letter if letter.isprintable() else " " for letter in text[: 2**20])
     words = (
-        word if len(word) <= _MOST_OF_A_WORD else f"{word[:30]}…{word[-30:]}"
+        word if len(word) <= _MOST_OF_A_WORD else f"{word[:100]}…{word[-100:]}"
         for word in text.split()
     )
     text = " ".join(words)
