@@ -109,7 +109,7 @@ def test_a_packed_file_is_read_and_a_bomb_is_not(tmp_path, monkeypatch):
     content = b"0, 1\n" * 100
     (tmp_path / "set" / "file.txt.gz").write_bytes(gzip.compress(content))
     assert required(content).read(tmp_path, otherwise="") == content
-    monkeypatch.setattr(sys.modules["edgeflip.datasets.catalogue"], "MAX_BYTES", 300)
+    monkeypatch.setenv("EDGEFLIP_MAX_FILE_BYTES", "300")
     with pytest.raises(DatasetError) as error:
         required(content).read(tmp_path, otherwise="")
     assert_sentence(error, "300 bytes")

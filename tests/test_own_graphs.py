@@ -4,7 +4,6 @@ import gzip
 import json
 import pickle
 import re
-import sys
 from pathlib import Path
 
 import networkx as nx
@@ -246,10 +245,10 @@ def test_links_and_bombs_are_refused(tmp_path, monkeypatch):
     assert_sentence(error, "a link to")
     bomb = tmp_path / "b.json.gz"
     bomb.write_bytes(gzip.compress(b" " * 10_000))
-    monkeypatch.setattr(sys.modules["edgeflip.datasets.catalogue"], "MAX_BYTES", 1000)
+    monkeypatch.setenv("EDGEFLIP_MAX_FILE_BYTES", "1000")
     with pytest.raises(DatasetError) as error:
         read_graph(bomb)
-    assert_sentence(error, "1000 bytes")
+    assert_sentence(error, "1,000 bytes")
 
 
 def run(*arguments):

@@ -77,11 +77,12 @@ def test_every_other_pickle_is_refused_and_not_run(tmp_path, monkeypatch, conten
     assert not (tmp_path / "never").exists()
 
 
-def test_a_file_that_is_too_large_or_missing_is_refused(tmp_path) -> None:
+def test_a_file_that_is_too_large_or_missing_is_refused(tmp_path, monkeypatch) -> None:
     (tmp_path / "a.pkl").write_bytes(pickle.dumps(np.ones(1000)))
+    monkeypatch.setenv("EDGEFLIP_MAX_ARRAY_BYTES", "1000")
     with pytest.raises(DatasetError) as error:
-        read_pickled_array(tmp_path / "a.pkl", most=1000)
-    assert_sentence(error, "at most 1,000 bytes")
+        read_pickled_array(tmp_path / "a.pkl")
+    assert_sentence(error, "at most 1,000 bytes", "EDGEFLIP_MAX_ARRAY_BYTES")
     with pytest.raises(DatasetError) as error:
         read_pickled_array(tmp_path / "b.pkl")
     assert_sentence(error, "b.pkl")

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import fields
 
 import pytest
 import torch
@@ -31,6 +32,7 @@ from edgeflip.core import (
     register_space,
     space_from_dict,
 )
+from edgeflip.core.pair_edits import _SavedConstraints
 from edgeflip.errors import ArtifactError, ConstraintError, EditError, GraphError
 from test_assembly import assert_same_batch
 
@@ -249,18 +251,49 @@ def test_a_space_survives_json_with_its_limits_and_plain_fill(fill):
     assert same_content(snapshot(again.input), snapshot(graph))
 
 
-def test_rules_and_functions_are_kept_by_name_or_not_at_all():
+def test_rules_are_kept_by_name_and_a_function_as_fill_is_refused_at_saving():
     graph = path_graph(4, edge_attr=2)
     limits = Constraints(max_edits=2, rules=(never,))
     space = PairEdits.of(graph, limits, lambda graph, edge: torch.zeros(2))
+    with pytest.raises(ArtifactError) as error:
+        space.to_dict()
+    assert_sentence(error, "a function", "to save the answer")
+    space = PairEdits.of(graph, limits, "zeros")
     again = round_trip(space)
-    assert again.fill is None
     assert again.lost_rules == ("never",)
-    assert again.lost_fill
     assert again.to_dict() == space.to_dict()
+
+
+ROWS = [
+    torch.tensor([0.1, 0.2], dtype=torch.float64),
+    [1, 0],
+    {"edge_attr": torch.tensor([3.0, 4.0]), "edge_weight": 2},
+]
+
+
+@pytest.mark.parametrize("fill", ROWS, ids=["tensor", "list", "by attribute"])
+def test_a_fill_that_is_a_row_comes_back_from_json(fill):
+    graph = path_graph(4, edge_attr=2)
+    graph.edge_attr = graph.edge_attr.double()
+    graph.edge_weight = torch.ones(graph.num_edges)
+    space = PairEdits.of(graph, fill=fill)
+    again = round_trip(space)
+    assert again.to_dict() == space.to_dict()
+    row = space.groups["add"][:1][None]
+    assert same_content(snapshot(again.apply(row)[0]), snapshot(space.apply(row)[0]))
+
+
+def test_an_answer_whose_fill_an_older_version_dropped_says_so():
+    payload = PairEdits.of(path_graph(4, edge_attr=2), fill="zeros").to_dict()
+    again = space_from_dict({**payload, "fill": None, "fill_kept": False})
     with pytest.raises(ConstraintError) as error:
-        again.under(limits)
-    assert_sentence(error, "attributes of added edges", "explain")
+        again.under(None)
+    assert_sentence(error, "older edgeflip", "explain the graph again")
+
+
+def test_every_constraint_is_one_that_a_saved_space_knows():
+    saved = {item.name for item in fields(_SavedConstraints)}
+    assert saved == {item.name for item in fields(Constraints)}
 
 
 def test_a_space_without_its_rules_asks_for_the_constraints():
@@ -299,8 +332,9 @@ def test_a_space_without_lost_rules_needs_no_constraints_again():
 def test_another_graph_than_the_saved_one_is_refused():
     payload = PairEdits.of(PATH).to_dict()
     payload["fingerprint"] = "0" * len(payload["fingerprint"])
-    with pytest.raises(ValueError, match="not the one"):
+    with pytest.raises(ArtifactError) as error:
         space_from_dict(payload)
+    assert_sentence(error, "not the one")
 
 
 def test_a_space_of_an_unknown_kind_is_refused_until_somebody_tells_how_it_is_read():

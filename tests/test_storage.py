@@ -67,11 +67,11 @@ def test_a_second_artifact_replaces_the_first(tmp_path: Path) -> None:
 def test_a_missing_folder_or_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"saved oracle at .*nowhere, found none"):
         read_artifact(tmp_path / "nowhere", "oracle")
-    with pytest.raises(ArtifactError, match=r"config\.json, found none"):
+    with pytest.raises(ArtifactError, match=r"config\.json, got none"):
         read_artifact(tmp_path, "oracle")
     save(tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(ArtifactError, match=r"model\.safetensors, found none"):
+    with pytest.raises(ArtifactError, match=r"model\.safetensors, got none"):
         read_artifact(tmp_path, "oracle")
 
 

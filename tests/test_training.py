@@ -228,7 +228,8 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write_artifact(tmp_path, kind="oracle", config=config, tensors=weights)
     with pytest.raises(ArtifactError, match=r"^[^\n]*size mismatch[^\n]*$"):
         load_oracle(tmp_path)
-    write_artifact(tmp_path, kind="oracle", config={"model": {"depth": 3}}, tensors={})
+    config["model"] = {"depth": 3}
+    write_artifact(tmp_path, kind="oracle", config=config, tensors={})
     with pytest.raises(ArtifactError, match="depth"):
         load_oracle(tmp_path)
 
@@ -265,6 +266,6 @@ def test_a_folder_with_half_an_oracle_is_not_written_over(
     small: DatasetBundle, tmp_path: Path
 ) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"someone's weights")
-    with pytest.raises(ArtifactError, match=r"config\.json, found none"):
+    with pytest.raises(ArtifactError, match=r"config\.json, got none"):
         oracle_for(small, tmp_path)
     assert (tmp_path / "model.safetensors").read_bytes() == b"someone's weights"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from edgeflip.bench.shapes import check_meta
 from edgeflip.bench.spec import BenchSpec
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.support import RESULTS, Row, code_version, package_version, read_json, write_json
@@ -104,18 +105,20 @@ def read_meta(folder: Path) -> dict[str, Any]:
         ArtifactError: If nothing is, or it is not as the run wrote it.
     """
     path = folder / META
-    if not path.exists():
+    if not os.path.exists(path):
         raise ArtifactError(
             f"expected the folder of a benchmark run with {META} and {RESULTS}, found no {META} in "
             f"{folder}; give the folder that 'edgeflip bench run' wrote."
         )
     try:
-        return read_json(path)
+        meta = read_json(path)
     except ArtifactError:
         raise ArtifactError(
             f"expected {path} as 'edgeflip bench run' wrote it, got one that was changed or cut off; "
             "restore it, or run the benchmark again in another folder."
         ) from None
+    check_meta(meta, path)
+    return meta
 
 
 def check_rows_are_there(meta: Mapping[str, Any], folder: Path) -> None:

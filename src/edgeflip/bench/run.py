@@ -13,6 +13,7 @@ from typing import Any
 from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
+from edgeflip.bench.shapes import check_row
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
@@ -97,6 +98,8 @@ def run_bench(
     with locked(location):
         meta = open_meta(spec, location, name=name, command=command, resume=resume)
         journal = Journal(location / RESULTS)
+        for row in journal.rows.values():
+            check_row(row, location / RESULTS)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
         home = Path(models) if models is not None else location / "models"

@@ -22,7 +22,7 @@ from edgeflip.datasets import (
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
 from edgeflip.presets import preset_name
-from edgeflip.support import STRICT, checksum, read_settings
+from edgeflip.support import STRICT, as_path, checksum, read_file, read_settings, reading
 
 
 @dataclass(frozen=True)
@@ -299,24 +299,17 @@ def load_spec(spec: str | Path) -> tuple[str, BenchSpec]:
     Raises:
         ConfigError: Naming the key that is wrong and the keys there are.
     """
-    path = Path(spec)
+    path = as_path(spec, ConfigError)
     if str(spec) in list_specs():
         name = str(spec)
         content = (files("edgeflip") / "bench" / "specs" / f"{name}.toml").read_bytes()
     elif path.suffix == ".toml":
         name = path.stem
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise ConfigError(
-                f"expected a spec in {spec}, got '{error.strerror}'; check the path."
-            ) from error
+        content = read_file(path, error=ConfigError, most="spec_bytes")
     else:
         raise unknown_name("spec", str(spec), list_specs())
-    try:
+    with reading(f"TOML in the spec '{spec}'", advice="correct the file", error=ConfigError):
         table = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"expected TOML in the spec '{spec}', got {error}.") from error
     methods = table.get("methods")
     if isinstance(methods, list):
         # One by one, so that an error names the keys of a method.

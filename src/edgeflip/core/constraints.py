@@ -145,6 +145,33 @@ class Constraints:
         """These constraints on one graph, ready to check blocks of candidates."""
         return AllowedEdits.of(self, space)
 
+    def check_nodes(self, space: PairSpace) -> None:
+        """Refuse nodes and pairs that the graph does not have."""
+        for node in self.frozen_nodes:
+            if not 0 <= node < space.num_nodes:
+                raise ConstraintError(
+                    f"expected frozen nodes in 0..{space.num_nodes - 1}, got {node}; correct frozen_nodes."
+                )
+        for node in self.room:
+            if not 0 <= node < space.num_nodes:
+                raise ConstraintError(
+                    f"expected room of nodes in 0..{space.num_nodes - 1}, got {node}; correct room."
+                )
+        for name in ("frozen_edges", "forbidden_pairs"):
+            for u, v in getattr(self, name):
+                if not 0 <= u < v < space.num_nodes:
+                    raise ConstraintError(
+                        f"expected pairs of different nodes in 0..{space.num_nodes - 1} in {name}, "
+                        f"got ({u}, {v}); correct the pair."
+                    )
+        kept = sorted(self.frozen_edges)
+        missing = (~space.is_edge(space.ids_of(kept))).nonzero().flatten().tolist() if kept else []
+        if missing:
+            raise ConstraintError(
+                f"expected frozen_edges that exist, got {kept[missing[0]]}, which is no edge; name pairs "
+                "that must not become one in forbidden_pairs."
+            )
+
     def allows(self, graph: Data, edits: EditSet) -> bool:
         """Whether an edit set fits a graph and may be made to it."""
         space = PairSpace.of(graph)
@@ -235,7 +262,7 @@ class AllowedEdits:
     @classmethod
     def of(cls, constraints: Constraints, space: PairSpace) -> AllowedEdits:
         """Work out which pairs are open to edits."""
-        _check_nodes(constraints, space)
+        constraints.check_nodes(space)
         additions, removals = _open_pairs(constraints, space)
         max_added = _limit(constraints.max_added, additions.numel())
         max_removed = _limit(constraints.max_removed, removals.numel())
@@ -373,33 +400,6 @@ def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Ten
             open_nodes[space.ends(removals).flatten()] = True
         additions = additions[open_nodes[space.ends(additions)].all(dim=0)]
     return additions, removals
-
-
-def _check_nodes(constraints: Constraints, space: PairSpace) -> None:
-    for node in constraints.frozen_nodes:
-        if not 0 <= node < space.num_nodes:
-            raise ConstraintError(
-                f"expected frozen nodes in 0..{space.num_nodes - 1}, got {node}; correct frozen_nodes."
-            )
-    for node in constraints.room:
-        if not 0 <= node < space.num_nodes:
-            raise ConstraintError(
-                f"expected room of nodes in 0..{space.num_nodes - 1}, got {node}; correct room."
-            )
-    for name in ("frozen_edges", "forbidden_pairs"):
-        for u, v in getattr(constraints, name):
-            if not 0 <= u < v < space.num_nodes:
-                raise ConstraintError(
-                    f"expected pairs of different nodes in 0..{space.num_nodes - 1} in {name}, "
-                    f"got ({u}, {v}); correct the pair."
-                )
-    kept = sorted(constraints.frozen_edges)
-    missing = (~space.is_edge(space.ids_of(kept))).nonzero().flatten().tolist() if kept else []
-    if missing:
-        raise ConstraintError(
-            f"expected frozen_edges that exist, got {kept[missing[0]]}, which is no edge; name pairs that "
-            "must not become one in forbidden_pairs."
-        )
 
 
 def _limit(limit: int | None, available: int) -> int:

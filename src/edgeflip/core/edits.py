@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
+from operator import index
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
-from edgeflip.errors import EditError
+from edgeflip.errors import EditError, shown
 
 FillValue: TypeAlias = (
     float | Tensor | Literal["zeros", "mean", "mode"] | Callable[[Data, Edge], Tensor]
@@ -146,11 +147,11 @@ class EditSet:
     def from_dict(cls, payload: Mapping[str, Any]) -> EditSet:
         """The inverse of `to_dict`."""
         try:
-            added = [(int(u), int(v)) for u, v in payload["added"]]
-            removed = [(int(u), int(v)) for u, v in payload["removed"]]
-        except (KeyError, TypeError, ValueError) as error:
+            added = [(index(u), index(v)) for u, v in payload["added"]]
+            removed = [(index(u), index(v)) for u, v in payload["removed"]]
+        except (KeyError, TypeError, ValueError, IndexError) as error:
             raise EditError(
-                f"expected 'added' and 'removed' as lists of node pairs, got {payload!r}; "
+                f"expected 'added' and 'removed' as lists of node pairs, got {shown(payload)}; "
                 "use EditSet.to_dict to write them."
             ) from error
         return cls(added, removed)
@@ -350,14 +351,23 @@ def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
     )
 
 
+def _pairs(edges: Iterable[Edge]) -> list[Edge]:
+    try:
+        return list(edges)
+    except TypeError:
+        raise EditError(
+            f"expected edges as pairs of node numbers, got {shown(edges)}; write [(0, 1), (2, 3)]."
+        ) from None
+
+
 def _oriented(edges: Iterable[Edge]) -> frozenset[Edge]:
     oriented = set()
-    for pair in edges:
+    for pair in _pairs(edges):
         try:
-            u, v = (int(end) for end in pair)
+            u, v = (index(end) for end in pair)
         except (TypeError, ValueError) as error:
             raise EditError(
-                f"expected edges as pairs of node numbers, got {pair!r}; write [(0, 1), (2, 3)]."
+                f"expected edges as pairs of node numbers, got {shown(pair)}; write [(0, 1), (2, 3)]."
             ) from error
         if u == v or u < 0 or v < 0:
             raise EditError(

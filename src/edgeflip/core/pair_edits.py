@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
@@ -18,10 +19,12 @@ from edgeflip.core.combinatorics import PairLevel
 from edgeflip.core.constraint_words import in_words
 from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_connected
 from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
+from edgeflip.core.fill_json import fill_from_dict, fill_to_dict
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
 from edgeflip.core.names import edits_in_words
-from edgeflip.errors import ConstraintError, EditError
+from edgeflip.errors import ArtifactError, ConstraintError, EditError
+from edgeflip.support import STRICT, read_settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class PairEdits:
         constraints: What may change.
         fill: The attributes of added edges.
         lost_rules: Names of rules in Python that a saved space had; only their names were kept.
-        lost_fill: Whether a saved space had a fill that could not be kept, a function or a tensor.
+        lost_fill: Whether a saved space had a fill that older versions did not keep.
 
     Example:
         >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
@@ -238,9 +241,8 @@ class PairEdits:
         """
         if self.lost_fill:
             raise ConstraintError(
-                "expected an answer that knows the attributes of added edges, got one read from a file, "
-                "which does not keep a fill that is a function or a tensor; pass the answer as explain "
-                "returned it."
+                "expected an answer that knows the attributes of added edges, got one that an older edgeflip "
+                "saved without them; explain the graph again."
             )
         if constraints is None:
             if self.lost_rules:
@@ -262,15 +264,18 @@ class PairEdits:
         return {**own, "rules": [*own["rules"], *self.lost_rules]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Graph and constraints; rules by name, and a fill only if it is plain."""
+        """Graph, constraints and fill; rules by name.
+
+        Raises:
+            ArtifactError: If the fill is a function, which no file can keep.
+        """
         return {
             "kind": self.kind,
             "graph": graph_to_dict(self.input),
             "fingerprint": fingerprint(self.input),
             "constraints": self.constraints_to_dict(),
-            "fill": _plain_fill(self.fill),
-            "fill_kept": not self.lost_fill
-            and (self.fill is None or _plain_fill(self.fill) is not None),
+            "fill": fill_to_dict(self.fill),
+            "fill_kept": not self.lost_fill,
         }
 
     @classmethod
@@ -278,27 +283,61 @@ class PairEdits:
         """The inverse of `to_dict`.
 
         Raises:
-            ValueError: If the graph is not the one that was saved.
+            ArtifactError: If it is incomplete, or the graph is not the one that was saved.
         """
-        graph = graph_from_dict(payload["graph"])
-        if fingerprint(graph) != payload["fingerprint"]:
-            raise ValueError("the graph is not the one that was explained")
-        plain = dict(payload["constraints"])
-        lost = tuple(name for name in plain["rules"] if name != stays_connected.__name__)
-        plain["rules"] = ()
+        saved = read_settings(_SavedPairs, payload, where="a saved space", error=ArtifactError)
+        graph = graph_from_dict(saved.graph)
+        pairs = PairSpace.of(graph)
+        if fingerprint(graph) != saved.fingerprint:
+            raise ArtifactError(
+                "expected the graph that was explained, got one that is not the one (its fingerprint "
+                "differs); explain it again."
+            )
+        plain = asdict(saved.constraints)
+        lost = tuple(name for name in plain.pop("rules") if name != stays_connected.__name__)
         constraints = Constraints.from_dict(plain)
+        constraints.check_nodes(pairs)
         return cls(
-            PairSpace.of(graph),
+            pairs,
             constraints,
-            payload["fill"],
+            fill_from_dict(saved.fill),
             lost_rules=lost,
-            lost_fill=not payload["fill_kept"],
+            lost_fill=not saved.fill_kept,
         )
 
 
-def _plain_fill(fill: EdgeFill | None) -> Any:
-    """A fill as JSON can hold it, None if it is a function or a tensor."""
-    if isinstance(fill, Mapping):
-        plain = {key: _plain_fill(value) for key, value in fill.items()}
-        return plain if None not in plain.values() else None
-    return fill if isinstance(fill, str | int | float) else None
+_Count = Annotated[int, Field(ge=0)]
+_Pair = tuple[_Count, _Count]
+
+
+@dataclass(frozen=True)
+class _SavedConstraints:
+    """What `Constraints.to_dict` gives."""
+
+    __pydantic_config__ = STRICT
+
+    allow_additions: bool
+    allow_removals: bool
+    max_added: _Count | None
+    max_removed: _Count | None
+    max_edits: _Count | None
+    frozen_nodes: tuple[_Count, ...]
+    frozen_edges: tuple[_Pair, ...]
+    forbidden_pairs: tuple[_Pair, ...]
+    room: tuple[_Pair, ...]
+    keep_connected: bool
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _SavedPairs:
+    """What `PairEdits.to_dict` gives."""
+
+    __pydantic_config__ = STRICT
+
+    kind: str
+    graph: Mapping[str, Any]
+    fingerprint: str
+    constraints: _SavedConstraints
+    fill: Any = None
+    fill_kept: bool = True

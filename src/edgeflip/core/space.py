@@ -17,7 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from edgeflip.core.pair_edits import PairEdits
-from edgeflip.errors import ArtifactError
+from edgeflip.errors import ArtifactError, shown
 
 
 class Edits(Protocol):
@@ -185,10 +185,10 @@ def space_from_dict(payload: Mapping[str, Any]) -> EditSpace:
     Raises:
         ArtifactError: If nobody has told how such a space is read.
     """
-    kind = payload.get("kind")
-    if kind not in _READERS:
+    kind = payload.get("kind") if isinstance(payload, Mapping) else None
+    if not isinstance(kind, str) or kind not in _READERS:
         raise ArtifactError(
-            f"expected a space of a known kind ({', '.join(_READERS)}), got {kind!r}; import the package "
-            "that defines it, or call register_space."
+            f"expected a space of a known kind ({', '.join(_READERS)}), got {shown(kind)}; import the "
+            "package that defines it, or call register_space."
         )
-    return _READERS[str(kind)](payload)
+    return _READERS[kind](payload)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from edgeflip.core.graphs import Edge
+from edgeflip.errors import ArtifactError
+from edgeflip.support import read_settings
 
 
 @dataclass(frozen=True)
@@ -26,5 +28,4 @@ class FactualSubgraph:
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> Self:
         """The inverse of `dataclasses.asdict`, after a trip through JSON."""
-        edges = tuple((int(u), int(v)) for u, v in payload["edges"])
-        return cls(tuple(payload["nodes"]), edges, payload["score"])
+        return read_settings(cls, payload, where="a saved subgraph", error=ArtifactError)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from edgeflip._lazy import lazily
 
 if TYPE_CHECKING:
+    from edgeflip.datasets.building import (
+        graph_from_networkx,
+    )
     from edgeflip.datasets.bundle import (
         DatasetBundle,
         DatasetCard,
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
         fetch_dataset,
     )
     from edgeflip.datasets.formats import (
-        graph_from_networkx,
         read_graph,
     )
     from edgeflip.datasets.registry import (
@@ -63,7 +65,7 @@ _FILE = {
     "check_dataset": "edgeflip.datasets.registry",
     "check_trainable": "edgeflip.datasets.stacks",
     "fetch_dataset": "edgeflip.datasets.download",
-    "graph_from_networkx": "edgeflip.datasets.formats",
+    "graph_from_networkx": "edgeflip.datasets.building",
     "known_classes": "edgeflip.datasets.registry",
     "list_datasets": "edgeflip.datasets.registry",
     "load_dataset": "edgeflip.datasets.registry",

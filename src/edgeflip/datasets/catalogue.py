@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 import tomllib
-import zlib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -15,9 +15,6 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter
 
 from edgeflip.errors import DatasetError
-
-MAX_BYTES = 256 * 2**20
-"""No file is read, and no archive unpacked, beyond this size."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class RequiredFile:
         """Where the file is, packed or not; the name without `.gz` when it is nowhere."""
         plain = data_dir / self.path
         packed = plain.with_name(f"{plain.name}.gz")
-        return packed if packed.is_file() and not plain.is_file() else plain
+        return packed if os.path.isfile(packed) and not os.path.isfile(plain) else plain
 
     def read(self, data_dir: Path, *, otherwise: str) -> bytes:
         """The content of the file, refused unless it is the catalogued one.
@@ -50,10 +47,13 @@ class RequiredFile:
             data_dir: the data folder.
             otherwise: what the user can do when the file is not there, as the end of a sentence.
         """
+        # Imported here: the list of datasets is shown without it.
+        from edgeflip.support import read_packed, unpacked
+
         location = self.place(data_dir)
-        if not location.exists():
+        if not os.path.exists(location):
             raise DatasetError(f"expected the file {location}, found none; {otherwise}.")
-        content = read_inside(location, data_dir)
+        content = read_packed(location, inside=data_dir)
         if location.suffix == ".gz" and not self.path.endswith(".gz"):
             content = unpacked(content, location)
         found = hashlib.sha256(content).hexdigest()
@@ -63,45 +63,6 @@ class RequiredFile:
                 f"({len(content)} bytes); the file is damaged or another one, fetch it again."
             )
         return content
-
-
-def read_inside(place: Path, folder: Path) -> bytes:
-    """The content of a file, refused when a link leads out of the folder or the file is too large."""
-    try:
-        if not place.resolve().is_relative_to(folder.resolve()):
-            raise DatasetError(
-                f"expected {place} to be a file in {folder}, got a link to {place.resolve()}; "
-                "put the file itself there."
-            )
-        size = place.stat().st_size
-        if size > MAX_BYTES:
-            raise DatasetError(
-                f"expected at most {MAX_BYTES} bytes in {place}, got {size}; split the file."
-            )
-        return place.read_bytes()
-    except OSError as error:
-        raise DatasetError(
-            f"expected to read {place}, got '{error.strerror}'; check that it is a file and its "
-            "permissions."
-        ) from None
-
-
-def unpacked(content: bytes, place: Path) -> bytes:
-    """The content of a gzip file, refused when it is damaged or would grow beyond `MAX_BYTES`."""
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        plain = unpacker.decompress(content, MAX_BYTES)
-    except zlib.error as error:
-        raise DatasetError(
-            f"expected a gzip file at {place}, got '{error}'; fetch it again."
-        ) from None
-    if unpacker.unconsumed_tail:
-        raise DatasetError(
-            f"expected at most {MAX_BYTES} bytes when {place} is unpacked, got more; do not trust it."
-        )
-    if not unpacker.eof:
-        raise DatasetError(f"expected a whole gzip file at {place}, got a part; fetch it again.")
-    return plain
 
 
 @dataclass(frozen=True)
@@ -137,7 +98,7 @@ class CatalogueEntry:
 
     def missing(self, data_dir: Path) -> list[str]:
         """The files, by their place in the data folder, that are not there."""
-        return [file.path for file in self.files if not file.place(data_dir).is_file()]
+        return [file.path for file in self.files if not os.path.isfile(file.place(data_dir))]
 
 
 def _is_installed(package: str) -> bool:

@@ -11,6 +11,7 @@ An added bond is single. A bond that goes leaves hydrogens behind, as many as it
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,13 +24,15 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs
-from edgeflip.errors import ConfigError, GraphError
+from edgeflip.errors import ConfigError, GraphError, shown
 from edgeflip.search import Counterfactual, CounterfactualSet
+from edgeflip.support import check_limit
 
 SINGLE_BOND = torch.tensor([1, 0, 0])
 """The row that PyG's `from_smiles` gives a single bond: the fill for added bonds."""
 
 _HYDROGEN = 1
+_ELEMENTS = 118
 
 
 def rdkit_chem() -> ModuleType:
@@ -55,24 +58,24 @@ def molecule_graph(smiles: str, *, bonds: bool = False) -> Data:
         GraphError: if it is no molecule, with the reason where RDKit gives one.
     """
     chem = rdkit_chem()
+    check_smiles(smiles)
     from rdkit import rdBase
     from torch_geometric.utils import from_smiles
 
-    if not isinstance(smiles, str):
-        raise GraphError(
-            f"expected a SMILES as text, got {type(smiles).__name__}; pass one such as 'CCO'."
-        )
     with rdBase.BlockLogs():
         # PyG makes an empty graph of what RDKit cannot read, and raises for what it has no number for.
         try:
+            if not smiles.isascii() or "\0" in smiles:
+                raise ValueError("it has letters that no SMILES has")
             graph: Data = from_smiles(smiles)
             reason = "" if graph.num_nodes else _reason(chem, smiles)
         except (ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
     if reason:
         raise GraphError(
-            f"expected a SMILES that is a molecule, got '{smiles[:60]}' ({reason}); correct it."
+            f"expected a SMILES that is a molecule, got {shown(smiles)} ({reason}); correct it."
         )
+    graph.z = graph.x[:, 0].clone()
     graph.x = graph.x.float()
     if not bonds:
         del graph.edge_attr
@@ -96,6 +99,23 @@ def _reason(chem: ModuleType, smiles: str) -> str:
         return "RDKit cannot parse it: look for an open ring, an open bracket or an unknown atom"
     problems = chem.DetectChemistryProblems(loose)
     return " ".join(problems[0].Message().split()) if problems else "RDKit finds no atoms in it"
+
+
+_ATOM = re.compile(r"\[[^\]]*\]|Br|Cl|[BCNOSPFIbcnosp*]")
+# Bonds, rings, branches and what stands in brackets around an atom.
+_LETTERS_PER_ATOM = 20
+
+
+def check_smiles(smiles: str) -> None:
+    """Refuse a SMILES of more atoms than allowed, before RDKit reads it.
+
+    Raises:
+        GraphError: If it is too long, or no text.
+    """
+    if not isinstance(smiles, str):
+        raise GraphError(f"expected a SMILES, got {shown(smiles)}; give a text.")
+    check_limit("atoms", len(smiles) // _LETTERS_PER_ATOM, "a SMILES", GraphError)
+    check_limit("atoms", len(_ATOM.findall(smiles)), "a SMILES", GraphError)
 
 
 def molecule(graph: Data) -> Any:
@@ -300,10 +320,11 @@ def _parsed(graph: Data) -> tuple[Any, EditSet | None]:
     smiles = _smiles(graph)
     if smiles is None:
         return _inferred(_atomic_numbers(graph), edge_pairs(graph)), None
+    check_smiles(smiles)
     from rdkit import rdBase
 
     with rdBase.BlockLogs():
-        base = chem.MolFromSmiles(smiles)
+        base = chem.MolFromSmiles(smiles) if smiles.isascii() and "\0" not in smiles else None
     if base is None or base.GetNumAtoms() != graph.num_nodes:
         found = "no molecule" if base is None else f"{base.GetNumAtoms()} atoms"
         raise GraphError(
@@ -333,6 +354,11 @@ def _atomic_numbers(graph: Data) -> list[int]:
         raise GraphError(
             "expected a molecule, a graph with smiles or with atomic numbers z of shape [nodes], got "
             "neither; make it with molecule_graph, or explain without chemistry."
+        )
+    if not bool(((numbers >= 0) & (numbers <= _ELEMENTS)).all()):
+        raise GraphError(
+            f"expected atomic numbers z in 0..{_ELEMENTS}, got {int(numbers.min())}..{int(numbers.max())}; "
+            "correct z."
         )
     return [int(number) for number in numbers]
 

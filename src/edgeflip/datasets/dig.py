@@ -6,7 +6,6 @@ The files of a folder share a prefix: `<prefix>_node_features.pkl`, `_edge_index
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, Split, random_split
 from edgeflip.datasets.pickled_array import read_pickled_array
+from edgeflip.datasets.tu import whole_table
 from edgeflip.errors import DatasetError
+from edgeflip.support import as_path, check_limit, parse_json, read_file, reading
 
 _FEATURES = "_node_features.pkl"
 
@@ -38,13 +39,19 @@ def load_dig(
             `_` for `-`, so that `Graph-Twitter` becomes `graph_twitter`.
         class_names: by default `class 0`, `class 1` and so on.
     """
-    location = Path(folder)
+    with reading(f"files of DIG in {folder}", advice="fetch the files again"):
+        return _load(as_path(folder), name, class_names)
+
+
+def _load(location: Path, name: str | None, class_names: tuple[str, ...] | None) -> DatasetBundle:
     prefix = _prefix(location)
     x = _features(location / f"{prefix}{_FEATURES}")
     edges = _numbers(location / f"{prefix}_edge_index.txt", columns=2)
     graph_of_node = _numbers(location / f"{prefix}_node_indicator.txt") - 1
     labels = _numbers(location / f"{prefix}_graph_labels.txt")
     count = len(labels)
+    check_limit("graphs", count, str(location))
+    check_limit("classes", int(labels.max(initial=-1)) + 1, str(location))
     _require(
         location,
         len(graph_of_node) == len(x)
@@ -65,6 +72,7 @@ def load_dig(
     _require(location, labels.size > 0 and labels.min() >= 0, "labels of at least 0")
     graphs = _graphs(x, edges, graph_of_node, labels, _tokens(location, prefix, graph_of_node))
     classes = class_names or tuple(f"class {number}" for number in range(int(labels.max()) + 1))
+    _require(location, int(labels.max()) < len(classes), f"labels in 0..{len(classes) - 1}")
     return DatasetBundle(
         name=name or prefix.lower().replace("-", "_"),
         graphs=graphs,
@@ -85,7 +93,7 @@ def load_dig(
 
 
 def _prefix(folder: Path) -> str:
-    found = sorted(folder.glob(f"*{_FEATURES}")) if folder.is_dir() else []
+    found = sorted(folder.glob(f"*{_FEATURES}")) if os.path.isdir(folder) else []
     if len(found) != 1:
         raise DatasetError(
             f"expected one file that ends in {_FEATURES} in {folder}, got {len(found)}; give the "
@@ -103,24 +111,23 @@ def _features(file: Path) -> Tensor:
     array = read_pickled_array(file)
     _require(file, array.ndim == 2, "features of shape [nodes, features]")
     # A copy: the array's memory belongs to the file's content and cannot be written to.
-    return torch.from_numpy(array.astype(np.float32))
+    with np.errstate(over="ignore"):
+        x = torch.from_numpy(array.astype(np.float32))
+    _require(file, bool(torch.isfinite(x).all()), "finite features")
+    return x
 
 
 def _numbers(file: Path, *, columns: int = 1) -> npt.NDArray[np.int64]:
-    try:
-        # Some of these files have commas between the columns, some only spaces.
-        rows = file.read_text("utf-8").replace(",", " ").split()
-        flat = np.array([int(entry) for entry in rows], dtype=np.int64)
-        return flat.reshape(-1, columns) if columns > 1 else flat
-    except (OSError, ValueError, OverflowError) as error:
-        raise DatasetError(
-            f"expected whole numbers in {file}, got '{error}'; fetch the file again."
-        ) from None
+    # Some of these files have commas between the columns, some only spaces; some have no line ends.
+    content = read_file(file).replace(b",", b"\n").replace(b" ", b"\n")
+    flat = whole_table(content, str(file))[:, 0]
+    _require(file, not flat.size % columns, f"rows of {columns} whole numbers")
+    return flat.reshape(-1, columns) if columns > 1 else flat
 
 
 def _split(file: Path, count: int) -> Split:
     """Parts 0, 1 and 2 of the file, or a seeded draw without one."""
-    if not file.is_file():
+    if not os.path.exists(file):
         return random_split(count)
     part = _numbers(file)
     _require(file, len(part) == count, "one part of the split per graph")
@@ -131,10 +138,9 @@ def _tokens(folder: Path, prefix: str, graph_of_node: npt.NDArray[np.int64]) -> 
     """Words of every graph, numbers of nodes where there are none."""
     sizes = np.bincount(graph_of_node).tolist()
     file = folder / f"{prefix}_sentence_tokens.json"
-    try:
-        given: Any = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    except (OSError, ValueError, RecursionError):
-        given = None
+    given: Any = {}
+    if os.path.exists(file):
+        given = parse_json(read_file(file), where=str(file), advice="fetch the file again")
     _require(file, isinstance(given, dict), "a JSON object of words by graph")
     found = [given.get(str(number)) for number in range(len(sizes))]
     return [

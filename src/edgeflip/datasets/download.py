@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from edgeflip.datasets.catalogue import MAX_BYTES, RequiredFile, catalogue
+from edgeflip.datasets.catalogue import RequiredFile, catalogue
 from edgeflip.errors import DatasetError, unknown_name
-from edgeflip.support import progress_bar
+from edgeflip.support import check_limit, progress_bar, read_packed
 
 _TIMEOUT = 30
 _CHUNK = 1 << 16
@@ -37,7 +38,7 @@ def fetch_dataset(
     if wanted not in catalogue():
         raise unknown_name("dataset", name, catalogue())
     entry, folder = catalogue()[wanted], Path(data_dir).expanduser()
-    missing = [file for file in entry.files if not file.place(folder).is_file()]
+    missing = [file for file in entry.files if not os.path.isfile(file.place(folder))]
     if any(file.url is None for file in missing):
         raise DatasetError(
             f"expected a dataset that can be downloaded, got '{wanted}', which cannot; {entry.obtain}."
@@ -54,24 +55,31 @@ def fetch_file(file: RequiredFile, folder: Path, *, progress: bool = False) -> P
     try:
         location.parent.mkdir(parents=True, exist_ok=True)
         _download(str(file.url), part, progress=progress)
-        content = part.read_bytes()
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", error)
+        content = read_packed(part)
+        # Some copies differ in their line ends only.
+        for version in (content, content.replace(b"\r\n", b"\n")):
+            if hashlib.sha256(version).hexdigest() == file.sha256:
+                part.write_bytes(version)
+                part.replace(location)
+                return location
+        part.unlink()
+    except (
+        urllib.error.URLError,
+        http.client.HTTPException,
+        TimeoutError,
+        ConnectionError,
+        ValueError,
+    ) as error:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         raise DatasetError(
             f"expected to download {file.url}, got '{reason}'; check the network and run it again, "
             f"or put the file at {location} yourself."
         ) from None
     except OSError as error:
         raise DatasetError(
-            f"expected to write {location}, got '{error.strerror}'; check free space and permissions."
+            f"expected to write {location}, got '{error.strerror or error}'; check free space and "
+            "permissions."
         ) from None
-    # Some copies differ in their line ends only.
-    for version in (content, content.replace(b"\r\n", b"\n")):
-        if hashlib.sha256(version).hexdigest() == file.sha256:
-            part.write_bytes(version)
-            part.replace(location)
-            return location
-    part.unlink()
     raise DatasetError(
         f"expected {file.url} to have sha256 {file.sha256}, got "
         f"{hashlib.sha256(content).hexdigest()} ({len(content)} bytes); it is another file, get it "
@@ -94,15 +102,15 @@ def _download(url: str, part: Path, *, progress: bool) -> None:
     with answer:
         resumed = answer.status == 206
         done = done if resumed else 0
-        total = done + int(answer.headers.get("Content-Length") or 0)
+        length = str(answer.headers.get("Content-Length") or "").strip()
+        # A length that is no number says nothing; the checksum still decides.
+        total = done + int(length) if length.isascii() and length.isdecimal() else 0
+        check_limit("file_bytes", total, url)
         bar = progress_bar(part.stem, total=total, unit="B", shown=progress, done=done)
         with part.open("ab" if resumed else "wb") as file, bar:
             while chunk := answer.read(_CHUNK):
                 done += len(chunk)
-                if done > MAX_BYTES:
-                    raise DatasetError(
-                        f"expected at most {MAX_BYTES} bytes from {url}, got more; do not trust it."
-                    )
+                check_limit("file_bytes", done, url)
                 file.write(chunk)
                 bar.update(len(chunk))
     if total and done < total:

@@ -83,7 +83,7 @@ def token_features(
     start = 0
     for shard in shards:
         features = shard.read()
-        if features is None:
+        if features is None or not result.takes(features):
             missing.append((start, shard))
         else:
             result.put(start, features)
@@ -120,8 +120,10 @@ class _Shard:
         except ArtifactError as error:
             _log.warning("%s It is made again.", error)
             return None
-        fits = features is not None and features.dim() == 2 and features.size(0) == self.rows
-        return features if fits else None
+        if features is None or features.dtype != torch.float16:
+            return None
+        fits = features.dim() == 2 and features.size(0) == self.rows and features.size(1) > 0
+        return features if fits and bool(torch.isfinite(features).all()) else None
 
     def make(self, encoder: TokenEncoder, on_texts: Callable[[int], None]) -> Tensor:
         """Encode the texts and write the file."""
@@ -141,6 +143,10 @@ class _Matrix:
     def __init__(self, rows: int) -> None:
         self.rows = rows
         self.matrix = torch.empty(rows, 0)
+
+    def takes(self, part: Tensor) -> bool:
+        """Whether a part is as wide as those before it."""
+        return self.matrix.size(1) in (0, part.size(1))
 
     def put(self, start: int, part: Tensor) -> None:
         if not self.matrix.size(1):

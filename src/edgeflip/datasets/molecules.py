@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, random_split
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
 from edgeflip.datasets.chemistry import molecule_constraints, molecule_or_none
-from edgeflip.datasets.formats import graphs_of_table, number_table
+from edgeflip.datasets.tu import graphs_of_table, whole_table
 from edgeflip.errors import DatasetError
 
 ATOMIC_NUMBERS = (6, 8, 17, 1, 7, 9, 35, 16, 15, 53)
@@ -62,8 +62,10 @@ def load_mutag0(name: str, data_dir: Path | None) -> DatasetBundle:
     """
     entry = catalogue()[name]
     ends, marked, indicator, labels, atoms = (
-        number_table(content, file.path).astype(np.int64)
-        for content, file in zip(_contents(entry, data_dir), entry.files, strict=True)
+        whole_table(content, file.path, columns)
+        for content, file, columns in zip(
+            _contents(entry, data_dir), entry.files, (2, 1, 1, 1, 1), strict=True
+        )
     )
     types = torch.tensor(atoms[:, 0])
     numbers = torch.tensor(ATOMIC_NUMBERS)[types]

@@ -14,15 +14,14 @@ import pickletools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeflip.errors import DatasetError
+from edgeflip.support import as_path, read_packed
 
-MOST_BYTES = 4 * 2**30
 # An array takes about seventy instructions, whatever its size.
 _MOST_INSTRUCTIONS = 500
 _MOST_DIMENSIONS = 8
@@ -57,36 +56,22 @@ class _RefusedError(Exception):
     """Something in the file that is no part of a plain array."""
 
 
-def read_pickled_array(
-    path: str | os.PathLike[str], *, most: int = MOST_BYTES
-) -> npt.NDArray[np.generic]:
+def read_pickled_array(path: str | os.PathLike[str]) -> npt.NDArray[np.generic]:
     """The plain numeric array in a pickle file; every other pickle is refused and nothing is run.
 
     Args:
         path: the file.
-        most: bytes it may have.
 
     Raises:
         DatasetError: if there is no such file, it is too large, or it holds anything else.
     """
-    location = Path(path)
-    try:
-        size = location.stat().st_size
-        if size > most:
-            raise DatasetError(
-                f"expected at most {most:,} bytes in {location}, got {size:,}; allow more if the file "
-                "is what it should be."
-            )
-        content = location.read_bytes()
-    except OSError as error:
-        raise DatasetError(
-            f"expected to read {location}, got '{error.strerror}'; check the path."
-        ) from None
+    location = as_path(path)
+    content = read_packed(location, most="array_bytes")
     try:
         return _as_array(_follow(content))
     except _RefusedError as refusal:
         reason = str(refusal)
-    except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError):
+    except Exception:  # whatever listing or following the instructions of a stranger raises
         reason = "something else or a part of it"
     raise DatasetError(
         f"expected a pickle of one plain numeric numpy array in {location}, got {reason}; nothing of "

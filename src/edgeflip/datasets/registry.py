@@ -110,7 +110,7 @@ def known_classes(name: str) -> tuple[str, ...]:
 
 def canonical_name(name: str) -> str:
     """A dataset's name as it is kept: case and `-` against `_` do not matter."""
-    return name.strip().lower().replace("-", "_")
+    return str(name).strip().lower().replace("-", "_")
 
 
 def _data_folder(data_dir: str | os.PathLike[str] | None) -> Path | None:

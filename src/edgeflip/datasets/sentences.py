@@ -6,11 +6,7 @@ word come from a pretrained text encoder. Every graph keeps its words as `graph.
 
 from __future__ import annotations
 
-import gzip
-import io
-import json
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +21,10 @@ from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.encoder import EncoderSettings
 from edgeflip.datasets.features import token_features
 from edgeflip.errors import DatasetError, unknown_name
+from edgeflip.support import check_limit, limit, parse_json, unpacked
 
 SENTENCE_SETS = ("graph_twitter", "graph_sst5")
 
-# The published files are a few megabytes; a file that unpacks to much more is no list of sentences.
-_MOST_BYTES = 64 * 2**20
 _PARTS = ("train", "dev", "test")
 
 
@@ -110,7 +105,7 @@ def load_sentences(
     )
 
 
-def read_sentences(content: bytes, *, where: str, most: int = _MOST_BYTES) -> list[Sentence]:
+def read_sentences(content: bytes, *, where: str) -> list[Sentence]:
     """Sentences from a gzipped file of JSON lines.
 
     A line is an object with `split`, `y`, `tokens` and `heads`.
@@ -118,32 +113,18 @@ def read_sentences(content: bytes, *, where: str, most: int = _MOST_BYTES) -> li
     Args:
         content: of the file.
         where: its name, for errors.
-        most: bytes it may unpack to.
     """
-    try:
-        text = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DatasetError(
-            f"expected gzip in {where}, got '{error}'; fetch the file again."
-        ) from None
-    if len(text) > most:
-        raise DatasetError(
-            f"expected {where} to unpack to at most {most:,} bytes, got more; it is not the file "
-            "it should be, fetch it again."
-        )
+    text = unpacked(content, Path(where))
+    check_limit("graphs", text.count(b"\n"), where)
     return [
         _sentence(line, f"line {number} of {where}")
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(text.split(b"\n"), start=1)
+        if line.strip()
     ]
 
 
 def _sentence(line: bytes, where: str) -> Sentence:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        raise DatasetError(
-            f"expected JSON in {where}, got something else; fetch the file again."
-        ) from None
+    row = parse_json(line, where=where, advice="fetch the file again")
     wanted = {"split": str, "y": int, "tokens": list, "heads": list}
     if not isinstance(row, dict) or not all(_is(row.get(key), wanted[key]) for key in wanted):
         raise DatasetError(
@@ -152,12 +133,13 @@ def _sentence(line: bytes, where: str) -> Sentence:
         )
     tokens, heads = row["tokens"], row["heads"]
     count = len(tokens)
+    check_limit("nodes", count, where)
     whole = (
         count >= 1
         and len(heads) == count
         and all(_is(token, str) for token in tokens)
         and all(_is(head, int) and -1 <= head < count for head in heads)
-        and row["y"] >= 0
+        and 0 <= row["y"] < limit("classes")
         and row["split"] in _PARTS
     )
     if not whole:

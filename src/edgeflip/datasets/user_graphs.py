@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,7 @@ import torch
 from torch_geometric.data import Data
 
 from edgeflip.core import Constraints, EdgeFill
+from edgeflip.datasets.building import graph_from_networkx
 from edgeflip.datasets.bundle import (
     DatasetBundle,
     DatasetCard,
@@ -27,15 +30,10 @@ from edgeflip.datasets.bundle import (
     stratified_split,
 )
 from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molecule_or_none
-from edgeflip.datasets.formats import (
-    graph_from_networkx,
-    read_graph,
-    read_labels,
-    read_table,
-    read_tu,
-)
-from edgeflip.errors import DatasetError
-from edgeflip.support import progress_bar
+from edgeflip.datasets.formats import read_graph, read_labels, read_table
+from edgeflip.datasets.tu import read_tu
+from edgeflip.errors import DatasetError, shown
+from edgeflip.support import as_path, check_limit, progress_bar, reading
 
 Splitting = Literal["random", "stratified"]
 Label = str | int
@@ -84,16 +82,19 @@ def bundle_from(
         >>> bundle.class_names, bundle.split.sizes
         (('path', 'ring'), (16, 2, 2))
     """
-    made = [_as_data(graph, index) for index, graph in enumerate(graphs)]
+    with reading("graphs for a dataset", advice="pass a list of PyG Data or networkx graphs"):
+        made = [_as_data(graph, index) for index, graph in enumerate(graphs)]
     if not made:
         raise DatasetError("expected graphs for a dataset, got none; pass at least two per class.")
-    given = [_own_label(graph) for graph in made] if labels is None else list(labels)
+    with reading("one label per graph", advice="pass a list of whole numbers or texts"):
+        given = [_own_label(graph) for graph in made] if labels is None else list(labels)
     if len(given) != len(made):
         raise DatasetError(
             f"expected one label per graph, got {len(given)} labels for {len(made)} graphs; "
             "pass as many labels as graphs."
         )
     numbers, names = class_numbers(given, class_names)
+    _check_features(made)
     _check_widths(made)
     for graph, number in zip(made, numbers, strict=True):
         graph.y = torch.tensor([number])
@@ -149,7 +150,7 @@ def load_graphs(
         chemistry: whether explanations of molecules keep them chemically possible.
         progress: show a progress bar on stderr while molecules are read.
     """
-    location = Path(path)
+    location = as_path(path)
     options: dict[str, Any] = {
         "name": name or location.name.partition(".")[0].lower().replace("-", "_").replace(" ", "_"),
         "class_names": class_names,
@@ -157,12 +158,13 @@ def load_graphs(
         "seed": seed,
         "source": str(location.name),
     }
-    if location.is_dir():
-        if any(location.glob("*_A.txt*")):
-            graphs, given = read_tu(location)
-            return bundle_from(graphs, given, drawing=drawing or "plain", **options)
-        label_file = location / "labels.csv" if labels is None else Path(labels)
-        graphs, given = _read_folder(location, label_file, label_column)
+    if os.path.isdir(location):
+        with reading(f"a folder of graphs at {location}", advice="check the folder"):
+            if any(location.glob("*_A.txt*")):
+                graphs, given = read_tu(location)
+            else:
+                label_file = location / "labels.csv" if labels is None else Path(labels)
+                graphs, given = _read_folder(location, label_file, label_column)
         return bundle_from(graphs, given, drawing=drawing or "plain", **options)
     if location.suffix in _PICKLES:
         raise DatasetError(
@@ -229,13 +231,12 @@ def class_numbers(
             f"is graph {missing[0]}; label them or leave them out."
         )
     texts = [_text(label) for label in labels if label is not None]
-    wholes = [int(text) for text in texts if text.lstrip("-").isdecimal()]
-    values: list[str] = (
-        [str(number) for number in sorted(set(wholes))]
-        if len(wholes) == len(texts)
-        else sorted(set(texts))
-    )
-    named = tuple(str(entry) for entry in class_names) if class_names is not None else None
+    distinct = set(texts)
+    check_limit("classes", len(distinct), "the labels")
+    all_whole = all(_WHOLE.fullmatch(text) for text in distinct)
+    values: list[str] = sorted(distinct, key=int) if all_whole else sorted(distinct)
+    with reading("class_names as a list of texts", advice="correct them"):
+        named = None if class_names is None else tuple(str(entry) for entry in class_names)
     if named is not None and set(named) == set(values):
         values = list(named)
     names = named or tuple(values)
@@ -251,29 +252,37 @@ def class_numbers(
                 "expected two classes or more with two graphs or more each, got "
                 f"{sizes[value]} of class '{value}' among {len(values)}; add graphs or leave it out."
             )
-    return [values.index(text) for text in texts], names
+    place = {value: number for number, value in enumerate(values)}
+    return [place[text] for text in texts], names
+
+
+_WHOLE = re.compile(r"-?\d{1,40}", re.ASCII)
 
 
 def _text(label: Label) -> str:
-    """A label as text; 1.0 is 1, as spreadsheets write whole numbers so."""
+    """A label as text; 1.0 is 1, as spreadsheets write whole numbers so. No digit is lost."""
     text = str(label).strip()
     try:
-        number = float(text)
-    except ValueError:
+        number = Decimal(text)
+    except InvalidOperation:
         return text
-    return str(int(number)) if number.is_integer() else text
+    # A power of ten such as 1e999999 is a text: writing it out would take all memory.
+    if not number.is_finite() or number.adjusted() > 30 or number != number.to_integral_value():
+        return text
+    return str(int(number))
 
 
 def _own_label(graph: Data) -> int | None:
     if graph.y is None:
         return None
-    values = torch.as_tensor(graph.y).flatten().tolist()
-    if len(values) != 1 or values[0] != int(values[0]):
-        raise DatasetError(
-            f"expected one whole number as the label y of a graph, got {values[:3]}; correct y or pass "
-            "labels."
-        )
-    return int(values[0])
+    with reading("one whole number as the label y of a graph", advice="correct y or pass labels"):
+        values = torch.as_tensor(graph.y).flatten().tolist()
+        if len(values) != 1 or values[0] != int(values[0]):
+            raise DatasetError(
+                f"expected one whole number as the label y of a graph, got {shown(values)}; correct y or "
+                "pass labels."
+            )
+        return int(values[0])
 
 
 def _as_data(graph: Data | Any, place: int) -> Data:
@@ -290,7 +299,28 @@ def _as_data(graph: Data | Any, place: int) -> Data:
     return copy
 
 
+def _check_features(graphs: Sequence[Data]) -> None:
+    """Refuse features that are no numbers, before anything is trained on them."""
+    for index, graph in enumerate(graphs):
+        for name, value in graph.to_dict().items():
+            is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+            if name in ("x", "edge_attr", "edge_weight") and (
+                is_float and not bool(torch.isfinite(value).all())
+            ):
+                raise DatasetError(
+                    f"expected finite numbers in {name} of every graph, got NaN or infinity in graph "
+                    f"{index}; correct or leave out that graph."
+                )
+        rows = graph.x.size(0) if isinstance(graph.x, torch.Tensor) and graph.x.dim() else None
+        if rows != graph.num_nodes:
+            raise DatasetError(
+                f"expected features x with a row for each of {graph.num_nodes} nodes, got {rows} in graph "
+                f"{index}; correct x."
+            )
+
+
 def _check_widths(graphs: Sequence[Data]) -> None:
+    """Refuse graphs that are prepared differently."""
     widths = [graph.x.size(1) if graph.x.dim() == 2 else None for graph in graphs]
     for index, width in enumerate(widths):
         if width is None or width != widths[0]:
@@ -298,6 +328,24 @@ def _check_widths(graphs: Sequence[Data]) -> None:
                 f"expected node features of one width in all graphs, got {widths[0]} in graph 0 and "
                 f"{width} in graph {index}; prepare all graphs alike."
             )
+    with_edges = [index for index, graph in enumerate(graphs) if graph.num_edges]
+    shapes = {index: _attribute_shape(graphs[index]) for index in with_edges}
+    first = shapes[with_edges[0]] if with_edges else None
+    for index, shape in shapes.items():
+        if shape != first:
+            raise DatasetError(
+                f"expected edge_attr of one width in all graphs, got {first} in graph {with_edges[0]} and "
+                f"{shape} in graph {index}; give all edges the same attributes, or none."
+            )
+    if first is not None:
+        for graph in graphs:
+            if not graph.num_edges and graph.edge_attr is None:
+                graph.edge_attr = graphs[with_edges[0]].edge_attr[:0].clone()
+
+
+def _attribute_shape(graph: Data) -> list[int] | None:
+    value = graph.edge_attr
+    return list(value.shape[1:]) if isinstance(value, torch.Tensor) else None
 
 
 def _split(numbers: Sequence[int], split: str, seed: int) -> Split:
@@ -323,6 +371,7 @@ def _problems(texts: Sequence[tuple[str, str]], molecules: Sequence[Data | None]
 
 def _read_folder(folder: Path, label_file: Path, column: str) -> tuple[list[Data], list[str]]:
     files = {file.name: file for file in sorted(folder.iterdir()) if file.suffix in _GRAPH_FILES}
+    check_limit("graphs", len(files), str(folder))
     pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLES)
     if not files:
         raise DatasetError(

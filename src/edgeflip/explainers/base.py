@@ -60,6 +60,7 @@ from edgeflip.search import (
     make_ranking,
 )
 from edgeflip.support import (
+    building,
     check_seed,
     plain_number,
     read_settings,
@@ -335,7 +336,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             ranking: The ranking it had, where that was one of your own: only those that have a name
                 are saved.
         """
-        settings, name, words = read_saved(cls, Path(folder))
+        settings, name, words = read_saved(cls, folder)
         explainer = cls(settings, ranking=name if ranking is None else ranking)
         if words != ranking_words(explainer.ranking):
             raise ConfigError(
@@ -352,9 +353,11 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             oracle: The model it was fitted on.
         """
         asked = as_oracle(oracle)
-        saved = saved_state(self, Path(folder), asked)
+        saved = saved_state(self, folder, asked)
         self._forget()
-        self._load_state(saved.tensors)
+        what = f"what '{self.name}' learned in {folder} to fit its settings"
+        with building(what, saved.tensors, advice="fit the explainer again"):
+            self._load_state(saved.tensors)
         self.oracle_ = asked
         self.seed_ = saved.seed
         self.num_features_ = saved.num_features

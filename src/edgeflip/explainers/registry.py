@@ -102,11 +102,9 @@ def make_explainer(
 
 def load_explainer(folder: str | Path, oracle: Oracle | Model) -> CounterfactualExplainer[Any]:
     """Read any explainer that `save` wrote, for the same oracle."""
-    # Here, so that a misspelt name is answered without loading torch.
-    from edgeflip.support import read_artifact
+    from edgeflip.explainers.saving import saved_method
 
-    config, _ = read_artifact(Path(folder), kind="explainer")
-    return explainer_class(str(config["method"])).load(folder, oracle)
+    return explainer_class(saved_method(folder)).load(folder, oracle)
 
 
 def _spelt(name: str) -> str:

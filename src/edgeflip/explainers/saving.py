@@ -9,16 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.explainers.checking import fingerprint_of, knows_columns, ranking_words
 from edgeflip.oracle import Oracle, outputs_of
 from edgeflip.search import ranking_name
-from edgeflip.support import read_artifact, read_settings, write_artifact
+from edgeflip.support import STRICT, read_artifact, read_settings, write_artifact
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
 
 _KIND = "explainer"
+
+
+@dataclass(frozen=True)
+class SavedExplainer:
+    """What is written of an explainer beside what it learned."""
+
+    __pydantic_config__ = STRICT
+
+    method: str
+    config: Mapping[str, Any]
+    seed: int
+    ranking: str
+    ranking_name: str | None
+    num_features: int | None
+    num_classes: int | None
+    oracle: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,40 +64,51 @@ def save_explainer(
 
 
 def read_saved(
-    kind: type[CounterfactualExplainer[Any]], folder: Path
+    kind: type[CounterfactualExplainer[Any]], folder: str | Path
 ) -> tuple[Any, str | None, str]:
     """Settings of a saved explainer, the name of its ranking, and that ranking in words."""
-    config, _ = read_artifact(folder, kind=_KIND)
-    _check_method(kind, config, folder)
+    saved, _ = _read(folder)
+    _check_method(kind, saved, folder)
     where = f"the saved '{kind.name}'"
-    settings = read_settings(kind.config_type, config["config"], where=where)
-    return settings, config.get("ranking_name"), str(config["ranking"])
+    settings = read_settings(kind.config_type, saved.config, where=where)
+    return settings, saved.ranking_name, saved.ranking
+
+
+def saved_method(folder: str | Path) -> str:
+    """The name of the method that was saved in a folder."""
+    return _read(folder)[0].method
+
+
+def _read(folder: str | Path) -> tuple[SavedExplainer, dict[str, Tensor]]:
+    config, tensors = read_artifact(folder, kind=_KIND)
+    where = f"a saved explainer in {folder}"
+    return read_settings(SavedExplainer, config, where=where, error=ArtifactError), tensors
 
 
 def saved_state(
-    explainer: CounterfactualExplainer[Any], folder: Path, oracle: Oracle
+    explainer: CounterfactualExplainer[Any], folder: str | Path, oracle: Oracle
 ) -> SavedState:
     """What a saved explainer learned; refused for another method or oracle."""
-    config, tensors = read_artifact(folder, kind=_KIND)
-    _check_method(type(explainer), config, folder)
-    if knows_columns(oracle) and config["num_classes"] != outputs_of(oracle):
+    saved, tensors = _read(folder)
+    _check_method(type(explainer), saved, folder)
+    if knows_columns(oracle) and saved.num_classes != outputs_of(oracle):
         raise ConfigError(
-            f"expected an oracle with {config['num_classes']} classes, as the saved explainer had, "
+            f"expected an oracle with {saved.num_classes} classes, as the saved explainer had, "
             f"got {outputs_of(oracle)}."
         )
-    if config["oracle"] != fingerprint_of(oracle):
+    if saved.oracle != fingerprint_of(oracle):
         raise ConfigError(
             f"expected the oracle that the explainer in {folder} was fitted on, got another "
             "(its weights differ); fit the explainer again."
         )
-    return SavedState(tensors, config["seed"], config["num_features"])
+    return SavedState(tensors, saved.seed, saved.num_features)
 
 
 def _check_method(
-    kind: type[CounterfactualExplainer[Any]], config: Mapping[str, Any], folder: Path
+    kind: type[CounterfactualExplainer[Any]], saved: SavedExplainer, folder: str | Path
 ) -> None:
-    if config["method"] != kind.name:
+    if saved.method != kind.name:
         raise ConfigError(
-            f"expected a saved '{kind.name}', got '{config['method']}' in {folder}; "
+            f"expected a saved '{kind.name}', got '{saved.method}' in {folder}; "
             "use load_explainer to read any."
         )

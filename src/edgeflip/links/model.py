@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge, PairSpace, node_features, plain_adjacency
-from edgeflip.errors import ConfigError, GraphError
+from edgeflip.errors import ArtifactError, ConfigError, GraphError
 from edgeflip.links.predictor import LinkPredictor, PredictorConfig
 from edgeflip.links.training import (
     Knowledge,
@@ -26,6 +26,7 @@ from edgeflip.links.training import (
 from edgeflip.oracle import ClassGoal, Oracle, checked_proba
 from edgeflip.support import (
     STRICT,
+    building,
     one_thread,
     read_artifact,
     read_settings,
@@ -238,9 +239,13 @@ class LinkModel:
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote."""
-        config, tensors = read_artifact(Path(folder), kind=_KIND)
-        settings = read_settings(LinkSettings, config["settings"], where="the saved link model")
-        return cls.from_state(settings, tensors)
+        config, tensors = read_artifact(folder, kind=_KIND)
+        settings = read_settings(
+            LinkSettings, config.get("settings"), where="the saved link model", error=ArtifactError
+        )
+        what = f"weights in {folder} that fit the link model described there"
+        with building(what, tensors, advice="fit it again"):
+            return cls.from_state(settings, tensors)
 
 
 _STOPPED = ("finished", "early", "interrupted")

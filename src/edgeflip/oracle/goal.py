@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor
 
-from edgeflip.errors import ArtifactError
+from edgeflip.errors import ArtifactError, shown
+from edgeflip.support import read_settings
 
 
 @runtime_checkable
@@ -184,12 +185,16 @@ class ClassGoal:
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        names = payload["class_names"]
-        return cls(
-            tuple(payload["before"]),
-            payload["target"],
-            None if names is None else tuple(names),
-        )
+        plain = {key: value for key, value in payload.items() if key != "kind"}
+        goal = read_settings(cls, plain, where="a saved goal", error=ArtifactError)
+        count, target = len(goal.before), goal.target
+        named = goal.class_names is None or len(goal.class_names) == count
+        if not count or not named or (target is not None and not 0 <= target < count):
+            raise ArtifactError(
+                f"expected a saved goal whose target and names fit its {count} classes, got "
+                f"{shown(target)} and {shown(goal.class_names)}; explain the graph again."
+            )
+        return goal
 
 
 def _largest(output: Sequence[float]) -> int:
@@ -215,10 +220,10 @@ def goal_from_dict(payload: Mapping[str, Any]) -> Goal:
     Raises:
         ArtifactError: If nobody has told how such a goal is read.
     """
-    kind = payload.get("kind")
-    if kind not in _READERS:
+    kind = payload.get("kind") if isinstance(payload, Mapping) else None
+    if not isinstance(kind, str) or kind not in _READERS:
         raise ArtifactError(
-            f"expected a goal of a known kind ({', '.join(_READERS)}), got {kind!r}; import the package "
+            f"expected a goal of a known kind ({', '.join(_READERS)}), got {shown(kind)}; import the package "
             "that defines it, or call register_goal."
         )
-    return _READERS[str(kind)](payload)
+    return _READERS[kind](payload)

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 from torch_geometric.data import Data
 
-from edgeflip.core import Edits, EditSpace, FactualSubgraph, space_from_dict
-from edgeflip.errors import ArtifactError, ConfigError, EdgeflipError
-from edgeflip.oracle import Goal, GoalReading, OutputReading, goal_from_dict
+from edgeflip.core import Edits, EditSpace, FactualSubgraph
+from edgeflip.errors import ConfigError, EdgeflipError
+from edgeflip.oracle import Goal, GoalReading, OutputReading
 from edgeflip.search.summary import summary
 from edgeflip.support import checksum, read_json, write_json
 
@@ -381,21 +381,14 @@ class CounterfactualSet(GoalReading):
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> CounterfactualSet:
-        """The inverse of `to_dict`; a fill given as a function or tensor, and rules, are not kept.
+        """The inverse of `to_dict`; rules in Python are kept by name only.
 
         Raises:
             ArtifactError: If the payload is incomplete, of another format, or was changed.
         """
-        _check_payload(payload)
-        try:
-            return _read_answer(payload)
-        except ArtifactError:
-            raise
-        except (KeyError, TypeError, ValueError, RuntimeError, EdgeflipError) as error:
-            raise ArtifactError(
-                f"expected an answer written by CounterfactualSet.to_dict, got one that cannot be read "
-                f"({type(error).__name__}: {error}); explain the graph again."
-            ) from error
+        from edgeflip.search.reading import read_answer
+
+        return read_answer(payload)
 
     def save_json(self, path: str | Path) -> Path:
         """Write the answer to a JSON file, whole or not at all."""
@@ -404,57 +397,10 @@ class CounterfactualSet(GoalReading):
     @classmethod
     def load_json(cls, path: str | Path) -> CounterfactualSet:
         """Read an answer that `save_json` wrote."""
-        return cls.from_dict(read_json(Path(path)))
+        return cls.from_dict(read_json(path))
 
 
 def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
     if entry is None:
         return None
     return {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
-
-
-def _check_payload(payload: Mapping[str, Any]) -> None:
-    if not isinstance(payload, Mapping) or "checksum" not in payload:
-        raise ArtifactError(
-            "expected an answer written by CounterfactualSet.to_dict, got something without a checksum; "
-            "explain the graph again."
-        )
-    if payload.get("format") != FORMAT:
-        raise ArtifactError(
-            f"expected an answer of format {FORMAT}, got {payload.get('format')!r}; explain the graph "
-            "again, or read the answer with the edgeflip version that wrote it."
-        )
-    rest = {key: value for key, value in payload.items() if key != "checksum"}
-    if checksum(rest) != payload["checksum"]:
-        raise ArtifactError(
-            "expected an answer as edgeflip wrote it, got one that was changed afterwards; "
-            "explain the graph again."
-        )
-
-
-def _entry(space: EditSpace, payload: Mapping[str, Any]) -> Counterfactual:
-    edits, output = space.read(payload["edits"]), tuple(payload["output"])
-    return Counterfactual(**{**payload, "edits": edits, "output": output})
-
-
-def _read_answer(payload: Mapping[str, Any]) -> CounterfactualSet:
-    space = space_from_dict(payload["space"])
-    smallest, first = payload["smallest"], payload["first"]
-    trace = dict(payload["trace"])
-    trace["stages"] = {name: Stage(**stage) for name, stage in trace["stages"].items()}
-    trace["steps"] = tuple(Step(**step) for step in trace["steps"])
-    factual, proof = payload["factual"], payload["certificate"]
-    return CounterfactualSet(
-        space=space,
-        goal=goal_from_dict(payload["goal"]),
-        output=tuple(payload["output"]),
-        counterfactuals=tuple(_entry(space, entry) for entry in payload["counterfactuals"]),
-        smallest=None if smallest is None else _entry(space, smallest),
-        first=None if first is None else _entry(space, first),
-        trace=Trace(**trace),
-        provenance=Provenance(**payload["provenance"]),
-        factual=None if factual is None else FactualSubgraph.from_dict(factual),
-        certificate=None
-        if proof is None
-        else Certificate(proof["below"], tuple(proof["tried"]), conditions_of(space)),
-    )

@@ -3,6 +3,12 @@
 from edgeflip.support.clock import (
     cpu_seconds,
 )
+from edgeflip.support.files import (
+    as_path,
+    read_file,
+    read_packed,
+    unpacked,
+)
 from edgeflip.support.journal import (
     RESULTS,
     Journal,
@@ -12,8 +18,20 @@ from edgeflip.support.journal import (
     key_of,
     read_rows,
 )
+from edgeflip.support.limits import (
+    LIMITS,
+    check_limit,
+    limit,
+)
+from edgeflip.support.memory import (
+    building,
+)
 from edgeflip.support.numbers import (
     plain_number,
+)
+from edgeflip.support.plain_json import (
+    parse_json,
+    reading,
 )
 from edgeflip.support.progress import (
     progress_bar,
@@ -24,6 +42,7 @@ from edgeflip.support.seeding import (
 )
 from edgeflip.support.settings import (
     STRICT,
+    first_problem,
     read_settings,
 )
 from edgeflip.support.storage import (
@@ -48,6 +67,7 @@ from edgeflip.support.versions import (
 
 __all__ = [
     "CONFIG_FILE",
+    "LIMITS",
     "RESULTS",
     "STRICT",
     "WEIGHTS_FILE",
@@ -55,21 +75,31 @@ __all__ = [
     "Key",
     "ReadRows",
     "Row",
+    "as_path",
+    "building",
+    "check_limit",
     "check_seed",
     "checksum",
     "code_version",
     "cpu_seconds",
+    "first_problem",
     "key_of",
+    "limit",
     "one_thread",
     "package_version",
+    "parse_json",
     "plain_number",
     "progress_bar",
     "read_artifact",
+    "read_file",
     "read_json",
+    "read_packed",
     "read_rows",
     "read_settings",
     "read_tensors",
+    "reading",
     "seeded",
+    "unpacked",
     "write_artifact",
     "write_json",
     "write_lines",

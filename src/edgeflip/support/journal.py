@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from edgeflip.errors import ArtifactError
+from edgeflip.support.files import read_packed
+from edgeflip.support.plain_json import parse_json
 from edgeflip.support.storage import checksum
 
 Row: TypeAlias = dict[str, Any]
@@ -52,15 +55,16 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.repaired = False
-        content = path.read_bytes() if path.exists() else b""
+        content = _content(path) if os.path.lexists(path) else b""
         whole, kept = _whole_lines(content, path, all_signed=True)
-        if kept < len(content):
-            self.repaired = True
-            with path.open("r+b") as file:
-                file.truncate(kept)
-                os.fsync(file.fileno())
-        self.rows: dict[Key, Row] = {key_of(row): row for row in whole.rows}
-        self._file = path.open("ab")
+        with _writing(path):
+            if kept < len(content):
+                self.repaired = True
+                with path.open("r+b") as file:
+                    file.truncate(kept)
+                    os.fsync(file.fileno())
+            self.rows: dict[Key, Row] = {key_of(row): row for row in whole.rows}
+            self._file = path.open("ab")
 
     def __contains__(self, key: Key) -> bool:
         return key in self.rows
@@ -103,7 +107,7 @@ def read_rows(path: Path, *, all_signed: bool) -> ReadRows:
     Raises:
         ArtifactError: If a row is not as it was written.
     """
-    content = path.read_bytes()
+    content = _content(path)
     whole, kept = _whole_lines(content, path, all_signed=all_signed)
     return ReadRows(whole.rows, whole.unsigned, kept < len(content))
 
@@ -144,8 +148,22 @@ def _about(row: Row) -> str:
 
 def _parsed(line: bytes) -> Row | None:
     try:
-        row = json.loads(line)
+        row = parse_json(line, where="a row", error=ArtifactError)
         key_of(row)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ArtifactError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
     return row if isinstance(row, dict) else None
+
+
+def _content(path: Path) -> bytes:
+    return read_packed(path, error=ArtifactError)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(
+            f"expected to write {path}, got '{error.strerror or error}'; check free space and permissions."
+        ) from error

@@ -1,4 +1,4 @@
-"""Settings from plain tables: dataclasses checked by Pydantic, unknown keys refused."""
+"""Settings and other tables from outside: dataclasses checked by Pydantic, unknown keys refused."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.errors import ConfigError, EdgeflipError, shown, unknown_name
+from edgeflip.support.plain_json import reading
 
 T = TypeVar("T")
 
 STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 """Give a settings dataclass `__pydantic_config__ = STRICT`, so that a misspelt key is an error."""
+
+_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+_MISSING = ("missing", "missing_argument")
 
 
 @cache
@@ -23,31 +27,58 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def read_settings(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
-    """A settings dataclass from a plain table.
+def read_settings(
+    kind: type[T], values: Any, *, where: str, error: type[EdgeflipError] = ConfigError
+) -> T:
+    """A dataclass from a plain table.
 
     Args:
         kind: The dataclass to make.
         values: Its fields, as TOML or JSON gives them.
         where: What the table is, for the error message.
+        error: What to raise.
 
     Raises:
-        ConfigError: Naming the key, what is wrong with it and which keys are allowed.
+        ConfigError: Naming the key and what is wrong with it; for an unknown key, those there are.
     """
-    try:
-        made: T = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
+    wanted = f"settings for {where}" if error is ConfigError else where
+    if not isinstance(values, Mapping):
+        raise error(f"expected {wanted}, got {shown(values)}, which is no table.")
+    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    unknown = next((str(key) for key in values if key not in names), None)
+    if unknown is not None:
+        raise error(f"expected {wanted}, got an {unknown_name('key', unknown, names)}")
+    with reading(wanted, advice="correct it", error=error):
+        try:
+            made: T = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
+        except ValidationError as problem:
+            first = problem.errors(include_url=False)[0]
+            if first["type"] in _UNKNOWN:
+                known = _table_at(kind, first["loc"][:-1])
+                hint = unknown_name("key", _place(first["loc"]), known)
+                raise error(f"expected {wanted}, got an {hint}") from None
+            raise error(f"expected {wanted}, got {first_problem(problem)}.") from None
         return made
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the table"
-        if first["type"] == "unexpected_keyword_argument":
-            table = _table_at(kind, first["loc"][:-1])
-            raise ConfigError(
-                f"expected settings for {where}, got an {unknown_name('key', key, table)}"
-            ) from error
-        raise ConfigError(
-            f"expected settings for {where}, got {first['input']!r} for '{key}' ({first['msg']})."
-        ) from error
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that Pydantic found wrong, as the end of a sentence.
+
+    Example:
+        >>> try:
+        ...     TypeAdapter(dict[str, int]).validate_python({"a": 1, "b": "x"})
+        ... except ValidationError as problem:
+        ...     first_problem(problem)
+        "'x' for 'b' (Input should be a valid integer, unable to parse string as an integer)"
+    """
+    first = error.errors(include_url=False)[0]
+    if first["type"] in _MISSING:
+        return f"nothing for '{_place(first['loc'])}'"
+    return f"{shown(first['input'])} for '{_place(first['loc'])}' ({first['msg']})"
+
+
+def _place(parts: Sequence[int | str]) -> str:
+    return ".".join(str(part)[:60] for part in parts[:6]) or "the table"
 
 
 def _table_at(kind: type[Any], place: Sequence[Any]) -> list[str]:

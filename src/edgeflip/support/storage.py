@@ -16,18 +16,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor, uint8
 
-from edgeflip.errors import ArtifactError
+from edgeflip.errors import ArtifactError, shown
+from edgeflip.support.files import as_path, check_file, read_packed
+from edgeflip.support.plain_json import parse_json, reading
 
 FORMAT_VERSION = 2
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 # New weights wait under this name until the config that speaks of them is in place.
 _PENDING_FILE = "model.safetensors.pending"
+_LINE = 100
 
 
 def checksum(payload: Any) -> str:
@@ -39,11 +42,13 @@ def checksum(payload: Any) -> str:
     """
     # Through JSON first: numbers as keys become strings there, and those sort differently.
     plain = json.loads(_dumps(payload))
-    return hashlib.sha256(_dumps(plain, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_encoded(_dumps(plain, sort_keys=True))).hexdigest()
 
 
 def write_json(path: str | os.PathLike[str], payload: Mapping[str, Any]) -> Path:
     """Write a JSON file with a `checksum` of its content, whole or not at all.
+
+    It is laid out for people: what is short is on one line, and so are the numbers of a list.
 
     Args:
         path: the file; its folder is made if need be.
@@ -57,20 +62,20 @@ def write_json(path: str | os.PathLike[str], payload: Mapping[str, Any]) -> Path
             f"expected a payload for {location} whose checksum is right, got one changed after it "
             "was taken; leave the checksum out to have it made."
         )
-    text = _dumps({**content, "checksum": own}, indent=2)
-    _write_bytes(location, f"{text}\n".encode())
+    text = _laid_out(json.loads(_dumps({**content, "checksum": own})))
+    _write_bytes(location, _encoded(f"{text}\n"))
     return location
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a file that `write_json` wrote, its `checksum` included, and refuse a changed one."""
-    location = Path(path)
-    try:
-        payload = json.loads(_read_bytes(location).decode())
-    except (ValueError, RecursionError):
-        raise ArtifactError(
-            f"expected JSON in {location}, got something else or a part of it; write it again."
-        ) from None
+    location = as_path(path, ArtifactError)
+    payload = parse_json(
+        read_packed(location, error=ArtifactError),
+        where=str(location),
+        advice="write it again",
+        error=ArtifactError,
+    )
     if not isinstance(payload, dict) or "checksum" not in payload:
         raise ArtifactError(
             f"expected {location} to be written by edgeflip, got JSON without a checksum; write it "
@@ -86,7 +91,7 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> Path:
     """Write a text file line by line, whole or not at all; for JSON lines and tables."""
     location = Path(path)
-    _write_bytes(location, "".join(f"{line}\n" for line in lines).encode())
+    _write_bytes(location, _encoded("".join(f"{line}\n" for line in lines)))
     return location
 
 
@@ -149,8 +154,8 @@ def read_artifact(
         ArtifactError: if either file is missing, damaged, changed, of another kind, or written by
             a newer edgeflip.
     """
-    location = Path(folder)
-    if not location.is_dir():
+    location = as_path(folder, ArtifactError)
+    if not os.path.isdir(location):
         raise ArtifactError(
             f"expected a folder with a saved {kind} at {location}, found none; check the path or save "
             "one there."
@@ -179,14 +184,13 @@ def read_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         ArtifactError: if the file is missing, damaged or changed.
     """
     location = Path(path)
-    try:
-        with safe_open(location, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
-            expected = (file.metadata() or {}).get("sha256")
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ArtifactError(
-            f"expected tensors in {location}, got '{error}'; write the file again."
-        ) from None
+    check_file(location, error=ArtifactError, most="array_bytes")
+    with (
+        reading(f"tensors in {location}", advice="write the file again", error=ArtifactError),
+        safe_open(location, framework="pt") as file,
+    ):
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+        expected = (file.metadata() or {}).get("sha256")
     if _tensor_checksum(tensors) != expected:
         raise ArtifactError(
             f"expected {location} as edgeflip wrote it, got one that was changed; write it again."
@@ -208,7 +212,7 @@ def _read_document(path: Path) -> dict[str, Any]:
     version = document.get("format")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ArtifactError(
-            f"expected format {FORMAT_VERSION} in {path}, got {version}; it was written by a newer "
+            f"expected format {FORMAT_VERSION} in {path}, got {shown(version)}; it was written by a newer "
             "edgeflip, upgrade to read it."
         )
     if isinstance(version, int) and version < FORMAT_VERSION:
@@ -217,8 +221,11 @@ def _read_document(path: Path) -> dict[str, Any]:
             "edgeflip, train or fit it again."
         )
     weights = document.get("weights")
-    has_weights = isinstance(weights, dict) and "sha256" in weights
-    if version != FORMAT_VERSION or not has_weights or not {"kind", "config"} <= document.keys():
+    has_weights = isinstance(weights, dict) and isinstance(weights.get("sha256"), str)
+    is_described = isinstance(document.get("kind"), str) and isinstance(
+        document.get("config"), dict
+    )
+    if version != FORMAT_VERSION or not has_weights or not is_described:
         raise ArtifactError(
             f"expected {path} to describe a saved model, got other JSON; give the folder of one."
         )
@@ -228,42 +235,55 @@ def _read_document(path: Path) -> dict[str, Any]:
 def _read_tensors(folder: Path, sha256: str) -> dict[str, Tensor]:
     weights, pending = folder / WEIGHTS_FILE, folder / _PENDING_FILE
     # A crash after the config was moved into place leaves the weights it speaks of pending.
-    candidates = [weights, pending] if weights.exists() else [pending]
-    contents = [_read_bytes(file) for file in candidates if file.exists()] or [_read_bytes(weights)]
+    candidates = [weights, pending] if os.path.exists(weights) else [pending]
+    found_there = [file for file in candidates if os.path.exists(file)] or [weights]
+    contents = [read_packed(file, error=ArtifactError, most="array_bytes") for file in found_there]
     matching = [found for found in contents if hashlib.sha256(found).hexdigest() == sha256]
     if not matching:
         raise ArtifactError(
             f"expected {weights} to have sha256 {sha256}, got another: the file is damaged or "
             "does not belong to the config beside it; save the model again."
         )
-    try:
+    with reading(f"tensors in {weights}", advice="save the model again", error=ArtifactError):
         return dict(tensors_from_bytes(matching[0]))
-    except (SafetensorError, ValueError) as error:
-        raise ArtifactError(
-            f"expected tensors in {weights}, got '{error}'; save the model again."
-        ) from None
 
 
 def _dumps(payload: Any, **options: Any) -> str:
     try:
         return json.dumps(payload, allow_nan=False, ensure_ascii=False, **options)
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise ArtifactError(
             "expected plain values (texts, finite numbers, lists, tables) to write as JSON, "
             f"got others ({error}); convert them first."
         ) from None
 
 
-def _read_bytes(path: Path) -> bytes:
+def _encoded(text: str) -> bytes:
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise ArtifactError(f"expected the file {path}, found none; check the path.") from None
-    except OSError as error:
+        return text.encode()
+    except UnicodeEncodeError:
         raise ArtifactError(
-            f"expected to read {path}, got '{error.strerror}'; check that it is a file and its "
-            "permissions."
+            "expected Unicode text to write, got half a letter (a lone surrogate); correct the text."
         ) from None
+
+
+def _laid_out(value: Any, indent: str = "") -> str:
+    """JSON in lines: short values and the plain values of a list on one, the rest indented."""
+    if not isinstance(value, list | dict) or not value:
+        return _dumps(value)
+    if isinstance(value, list) and not any(isinstance(entry, list | dict) for entry in value):
+        return _dumps(value)
+    inner = f"{indent}  "
+    if isinstance(value, list):
+        opening, closing = "[]"
+        parts = [_laid_out(entry, inner) for entry in value]
+    else:
+        opening, closing = "{}"
+        parts = [f"{_dumps(key)}: {_laid_out(entry, inner)}" for key, entry in value.items()]
+    if sum(map(len, parts)) + 2 * len(parts) + len(indent) <= _LINE and "\n" not in "".join(parts):
+        return f"{opening}{', '.join(parts)}{closing}"
+    lines = f",\n{inner}".join(parts)
+    return f"{opening}\n{inner}{lines}\n{indent}{closing}"
 
 
 def _write_bytes(path: Path, content: bytes) -> None:

@@ -7,26 +7,30 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from edgeflip.datasets import DatasetBundle, check_trainable, stack_graphs
 from edgeflip.errors import ArtifactError, ConfigError, OracleError
-from edgeflip.oracle import GCNClassifier, ModelOracle
+from edgeflip.oracle import GCNClassifier, GCNConfig, ModelOracle
 from edgeflip.presets import OracleSettings, load_preset
 from edgeflip.support import (
     CONFIG_FILE,
+    STRICT,
     WEIGHTS_FILE,
+    building,
     one_thread,
     progress_bar,
     read_artifact,
+    read_settings,
     seeded,
     write_artifact,
 )
@@ -183,12 +187,12 @@ def oracle_for(
     """
     if not _holds_oracle(folder):
         train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
-    config, tensors = read_artifact(folder, _KIND)
-    if (config.get("report") or {}).get("stopped") == "interrupted":
+    saved, tensors = _read(folder)
+    if (saved.report or {}).get("stopped") == "interrupted":
         train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
-        config, tensors = read_artifact(folder, _KIND)
-    oracle = _rebuild(config, tensors, folder)
-    found = _origin(config)
+        saved, tensors = _read(folder)
+    oracle = _rebuild(saved, tensors, folder)
+    found = _origin(saved)
     wanted = (bundle.name, bundle.card.origin, bundle.num_features, bundle.num_classes)
     # What the saved oracle does not say of itself cannot speak against it.
     if any(mine not in (None, theirs) for mine, theirs in zip(found, wanted, strict=True)):
@@ -227,29 +231,56 @@ def save_oracle(
 
 def load_oracle(folder: str | os.PathLike[str]) -> ModelOracle:
     """Read an oracle that `save_oracle` wrote."""
+    saved, tensors = _read(folder)
+    return _rebuild(saved, tensors, folder)
+
+
+@dataclass(frozen=True)
+class _SavedOracle:
+    """What is written of an oracle beside its weights."""
+
+    __pydantic_config__ = STRICT
+
+    model: Mapping[str, Any]
+    class_names: tuple[str, ...] | None
+    batch_size: Annotated[int, Field(ge=1)] | None
+    report: Mapping[str, Any] | None = None
+
+
+def _read(folder: str | os.PathLike[str]) -> tuple[_SavedOracle, dict[str, Tensor]]:
     config, tensors = read_artifact(folder, _KIND)
-    return _rebuild(config, tensors, folder)
+    where = f"an oracle in {folder}"
+    return read_settings(_SavedOracle, config, where=where, error=ArtifactError), tensors
 
 
 def _rebuild(
-    config: dict[str, Any], tensors: dict[str, Tensor], folder: str | os.PathLike[str]
+    saved: _SavedOracle, tensors: dict[str, Tensor], folder: str | os.PathLike[str]
 ) -> ModelOracle:
     try:
-        model = GCNClassifier(**config["model"])
-        model.load_state_dict(tensors)
-        names, batch_size = config["class_names"], config["batch_size"]
-    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+        where = f"the model of an oracle in {folder}"
+        described = read_settings(GCNConfig, saved.model, where=where, error=ArtifactError)
+        what = f"the weights in {folder} to fit the model described there"
+        with building(what, tensors, advice="save the oracle again"):
+            if len(described.layers) > len(tensors):
+                raise ValueError(f"{len(described.layers)} layers and {len(tensors)} weights")
+            model = GCNClassifier(**asdict(described))
+            model.load_state_dict(tensors)
+        return _as_oracle(model, saved.class_names, batch_size=saved.batch_size)
+    except ConfigError as error:
         raise ArtifactError(
-            f"expected the weights in {folder} to fit the model described there, got "
-            f"'{' '.join(str(error).split())}'; save the oracle again."
+            f"expected an oracle in {folder}, got one that cannot be ({error}); save it again."
         ) from None
-    return _as_oracle(model, names, batch_size=batch_size)
 
 
-def _origin(config: dict[str, Any]) -> tuple[str | None, str | None, int, int]:
+def _origin(saved: _SavedOracle) -> tuple[str | None, str | None, int, int]:
     """Dataset, origin of its graphs, features and classes a saved oracle was made for."""
-    report, model = config.get("report") or {}, config["model"]
-    return report.get("dataset"), report.get("origin"), model["num_features"], model["num_classes"]
+    report, model = saved.report or {}, saved.model
+    return (
+        report.get("dataset"),
+        report.get("origin"),
+        model["num_features"],
+        model["num_classes"],
+    )
 
 
 def _as_oracle(
@@ -265,7 +296,7 @@ def _as_oracle(
 
 
 def _holds_oracle(folder: str | os.PathLike[str]) -> bool:
-    return any((Path(folder) / name).exists() for name in (CONFIG_FILE, WEIGHTS_FILE))
+    return any(os.path.exists(Path(folder) / name) for name in (CONFIG_FILE, WEIGHTS_FILE))
 
 
 def _is_small(bundle: DatasetBundle, settings: OracleSettings) -> bool:

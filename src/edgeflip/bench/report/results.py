@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from edgeflip.bench.folder import check_rows_are_there, read_meta
 from edgeflip.bench.report.older import modern
-from edgeflip.support import RESULTS, ReadRows, key_of, read_rows
+from edgeflip.bench.shapes import check_row
+from edgeflip.errors import ArtifactError
+from edgeflip.support import RESULTS, ReadRows, as_path, key_of, read_rows
 
 Row = Mapping[str, Any]
 
@@ -92,10 +93,13 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     Raises:
         ArtifactError: If it is no such folder, damaged elsewhere than in its last line, or edited.
     """
-    location = Path(folder)
+    location = as_path(folder, ArtifactError)
     meta = read_meta(location)
     check_rows_are_there(meta, location)
-    read = read_rows(location / RESULTS, all_signed=bool(meta.get("row_checksums")))
+    path = location / RESULTS
+    read = read_rows(path, all_signed=bool(meta.get("row_checksums")))
+    for row in read.rows:
+        check_row(row, path)
     kinds: dict[str, list[Row]] = {}
     rows = {key_of(row): row for row in read.rows}
     for row in rows.values():

@@ -1,0 +1,159 @@
+"""What `meta.json` and the rows of a run must look like, checked before anything is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from edgeflip.errors import ArtifactError
+from edgeflip.metrics import METRICS
+from edgeflip.support import first_problem
+
+_Value = float | list[float] | None
+_Edges = list[Annotated[list[int], Field(min_length=2, max_length=2)]]
+_Text = str | None
+_ClassNumber = Annotated[str, Field(pattern=r"^\d{1,9}$")]
+
+
+class _Shape(BaseModel):
+    """Types as JSON has them; more than is named here is fine."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+
+
+class _Row(_Shape):
+    kind: str
+    dataset: str
+    seed: int = -1
+
+
+class _MethodRow(_Row):
+    method: str
+    error: _Text = None
+
+
+class _GraphRow(_MethodRow):
+    graph: int
+    label: int | None = None
+    found: bool | None = None
+    status: _Text = None
+    stopped_by: _Text = None
+    message: _Text = None
+    to: int | None = None
+    score: float | None = None
+    flips: int | None = None
+    proposals: int | None = None
+    size: float | None = None
+    added: _Edges | None = None
+    removed: _Edges | None = None
+    wall_seconds: float | None = None
+    added_likelihood: float | None = None
+    removed_likelihood: float | None = None
+    stages: dict[str, dict[str, float | None]] | None = None
+    notes: dict[str, Any] | None = None
+    noise: dict[str, Any] | None = None
+    targets: dict[_ClassNumber, dict[str, bool | _Value]] | None = None
+
+
+class _FitRow(_MethodRow):
+    seconds: float | None = None
+    learns: bool | None = None
+    differs: list[str] | None = None
+
+
+class _OracleRow(_Row):
+    accuracy: float | None = None
+    seconds: float | None = None
+    test_graphs: int | None = None
+    class_names: list[str] | None = None
+    origin: _Text = None
+    title: _Text = None
+    has_motif: bool | None = None
+
+
+class _SkippedRow(_Row):
+    reason: _Text = None
+
+
+class _Method(_Shape):
+    name: str
+    label: _Text = None
+    settings: dict[str, Any] | None = None
+    profile: _Text = None
+    datasets: list[str] | None = None
+
+
+class _Spec(_Shape):
+    title: _Text = None
+    profile: _Text = None
+    datasets: list[str] | None = None
+    methods: list[_Method] | None = None
+    seeds: list[int] | None = None
+
+
+class _Meta(_Shape):
+    spec: _Spec | None = None
+    spec_name: _Text = None
+    spec_checksum: _Text = None
+    code: _Text = None
+    versions: dict[str, str | None] | None = None
+    command: _Text = None
+    started: _Text = None
+    machine: _Text = None
+    rows: int | None = None
+    sessions: list[dict[str, str | float | None]] | None = None
+
+
+_KINDS: Mapping[str, type[_Row]] = {
+    "graph": _GraphRow,
+    "fit": _FitRow,
+    "oracle": _OracleRow,
+    "plausibility": _MethodRow,
+    "skipped": _SkippedRow,
+}
+_VALUE: TypeAdapter[Any] = TypeAdapter(
+    dict[str, _Value], config=ConfigDict(strict=True, allow_inf_nan=False)
+)
+_TIMES = ("seconds", "training", "explaining", "oracle", "other")
+
+
+def check_row(row: Mapping[str, Any], path: Path) -> None:
+    """Refuse a row that no run wrote.
+
+    Raises:
+        ArtifactError: Naming the row and what is wrong with it.
+    """
+    names = {name for metric in METRICS for name in (metric, f"baseline_{metric}")}
+    try:
+        _KINDS.get(str(row.get("kind")), _Row).model_validate(dict(row))
+        _VALUE.validate_python({name: row[name] for name in names & row.keys()})
+    except ValidationError as error:
+        about = ", ".join(str(row.get(key)) for key in ("kind", "dataset", "method", "graph"))
+        raise ArtifactError(
+            f"expected rows of a run in {path}, got {first_problem(error)} in the row of {about}; "
+            "remove that row to have it measured again."
+        ) from None
+
+
+def check_meta(meta: Mapping[str, Any], path: Path) -> None:
+    """Refuse what no run wrote of itself.
+
+    Raises:
+        ArtifactError: Naming what is wrong.
+    """
+    problem = None
+    try:
+        read = _Meta.model_validate(dict(meta))
+    except ValidationError as error:
+        problem = first_problem(error)
+    else:
+        timed = [(session, name) for session in read.sessions or () for name in _TIMES]
+        wrong = [name for session, name in timed if isinstance(session.get(name), str)]
+        problem = f"a text for the time of '{wrong[0]}'" if wrong else None
+    if problem is not None:
+        raise ArtifactError(
+            f"expected {path} as a run wrote it, got {problem}; give the folder of a run, or run it again."
+        )
