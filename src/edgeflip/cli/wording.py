@@ -46,6 +46,7 @@ _PHRASES = (
         "give --fill mode (or zeros, mean, a number, a row such as [0,1])",
     ),
     (r"pass a row as fill=", "give a row, such as --fill [0,1]"),
+    (r", or pass ModelOracle\(model, [^)]*\)", ""),
     (r"pass returns='(\w+)'( to ModelOracle)?", r"let your model return \1"),
     (
         r"correct num_classes or the model|pass num_classes=",

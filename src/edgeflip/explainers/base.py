@@ -202,19 +202,16 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
 
         Args:
             graph: The graph to explain; it is never changed.
-            options: What is wanted, each a keyword of its own; all may be left out.
+            options: Each a keyword of its own; all may be left out.
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
                   any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
                 - constraints, budget: What may change, and how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
-                - ranking: What counts as best in this call, such as `"smallest"`; by default the
-                  explainer's own.
+                - ranking: What counts as best in this call, such as `"smallest"`.
                 - keep: At most this many counterfactuals are kept.
-                - number, diversity: At most this many, chosen to be good and different, in place of the
-                  `keep` best; what being different counts, from 0 to 1.
-                - robust, noise: The best counterfactuals are tried on this many noisy copies of the graph
-                  and ordered by score × robustness.
+                - number, diversity: At most this many, good and different, in place of the `keep` best.
+                - robust, noise: The best are tried on this many noisy copies of the graph.
                 - seed: Makes the answer repeatable.
                 - watch: Called with a `Step` after every block of candidates; returns False to end.
 
@@ -247,13 +244,9 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
                 "leave it out or call explain."
             )
         given = complete(options)
+        ask = partial(explain_together, self, [graph])
         others = self.other_classes(graph, seed=given["seed"])
-        return in_turn(
-            {
-                each: partial(explain_together, self, [graph], {**given, "target": each})
-                for each in others
-            }
-        )
+        return in_turn({each: partial(ask, {**given, "target": each}) for each in others})
 
     def other_classes(self, graph: Data, *, seed: int = 0) -> list[int]:
         """The classes that a graph could become: all but the predicted one."""
@@ -270,8 +263,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     ) -> list[CounterfactualSet]:
         """The answers of `explain` for many graphs, in their order.
 
-        Methods that learn a mask per graph learn many at once, which takes less time; the time of
-        learning together is shared out evenly, and a deadline is so much time per graph.
+        Methods that learn a mask per graph learn many at once; the time it takes is shared out evenly.
 
         Args:
             graphs: The graphs to explain; none is changed.
