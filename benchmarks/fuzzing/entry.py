@@ -25,10 +25,12 @@ class Room:
     Attributes:
         corpus: Valid files and folders; never changed.
         work: An empty folder of this case.
+        seed: Of the whole run.
     """
 
     corpus: Path
     work: Path
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def judged(case: Case) -> Outcome:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
+        if "allocate memory" in str(error):
+            return Outcome("memory", _where(error), "out of memory")
         return Outcome("traceback", _where(error), f"{type(error).__name__}: {error}"[:500])
     return Outcome("accepted")
 
