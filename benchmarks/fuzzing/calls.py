@@ -227,8 +227,8 @@ def _chemistry(given: dict[str, Any]) -> Any:
 
 def _measured(given: dict[str, Any]) -> Any:
     if "graphs" in given:
-        some = [describe(graph) for graph in given["graphs"]]
-        return [mmd(some, some, name) for name in ("degree", "clustering", "spectrum")]
+        some = describe(given["graphs"])
+        return mmd(some, some)
     return wilson(given.get("hits", 1), given.get("count", 2))
 
 

@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,6 +66,12 @@ def _line(rng: random.Random) -> list[str]:
 def changed_line(words: Sequence[str], rng: random.Random) -> list[str]:
     """A command line with a few of its words changed."""
     line = list(words)
+    if rng.random() < 0.3:
+        return line
+    values = [place for place in range(1, len(line)) if line[place - 1].startswith("--")]
+    if values and rng.random() < 0.5:
+        line[rng.choice(values)] = _word(rng)
+        return line
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         place = rng.randrange(len(line) + 1)
         action = rng.randrange(8)
@@ -118,7 +123,7 @@ def _prepared(rng: random.Random, room: Room, line: Sequence[str]) -> str:
         source = room.corpus / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, room.work / name)
-    if not named or rng.random() < 0.6:
+    if not named or rng.random() < 0.4:
         return ""
     files = [path for path in sorted(room.work.rglob("*")) if path.is_file() and path.suffix != ".py"]
     if not files:

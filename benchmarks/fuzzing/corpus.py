@@ -189,6 +189,8 @@ def _two_numbers(graph: Data) -> nx.Graph:
     made = networkx_of(graph)
     for node in made:
         del made.nodes[node]["known"]
+    for u, v in made.edges:
+        made.edges[u, v].clear()
     return made
 
 

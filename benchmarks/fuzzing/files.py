@@ -420,8 +420,11 @@ def _journal(rng: random.Random, room: Room, number: int) -> Case:
 
 
 def signed_row(row: Any) -> Any:
-    """A journal row with the right checksum, where rows have one."""
-    return signed(row) if isinstance(row, dict) and "checksum" in row else row
+    """A journal row with the right checksum, which is shorter than that of a file."""
+    if not isinstance(row, dict) or not isinstance(row.get("checksum"), str):
+        return row
+    made = signed(row)
+    return {**made, "checksum": made["checksum"][: len(row["checksum"])]}
 
 
 def _report(rng: random.Random, room: Room, number: int) -> Case:

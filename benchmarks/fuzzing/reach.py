@@ -10,22 +10,31 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-# Whole modules, or some of their functions and classes after a colon. The entries that feed each
-# are named in the comments where the reader's name does not tell.
+# Whole modules, or some of their functions and classes after a colon.
 READERS: dict[str, tuple[str, ...]] = {
-    "graphs from files": ("edgeflip.datasets.formats",),
+    "graphs from files": (
+        "edgeflip.datasets.formats",
+        "edgeflip.datasets.building",
+        "edgeflip.datasets.json_graphs",
+        "edgeflip.datasets.xml_graphs",
+    ),
+    "TU folders": ("edgeflip.datasets.tu",),
     "datasets from paths": ("edgeflip.datasets.user_graphs",),
-    "files inside a folder, gzip": (
+    "files, gzip and their limits": (
+        "edgeflip.support.files",
+        "edgeflip.support.limits",
         "edgeflip.datasets.catalogue:read_inside,unpacked,RequiredFile.read,RequiredFile.place",
     ),
+    "plain JSON": ("edgeflip.support.plain_json",),
     "downloads": ("edgeflip.datasets.download:fetch_file,_download",),
-    "DIG folder": ("edgeflip.datasets.dig",),
+    "DIG folders": ("edgeflip.datasets.dig",),
     "arrays in pickles": ("edgeflip.datasets.pickled_array",),
     "SMILES": ("edgeflip.datasets.chemistry:molecule_graph",),
     "answers": (
+        "edgeflip.search.reading",
         "edgeflip.search.result:CounterfactualSet.from_dict,CounterfactualSet.load_json,"
         "_check_payload,_read_answer",
-        "edgeflip.core.graph_json:graph_from_dict,_decode_nonfinite",
+        "edgeflip.core.graph_json:graph_from_dict,tensor_from_dict,_flatten,_decode_nonfinite",
         "edgeflip.core.pair_edits:PairEdits.from_dict,PairEdits.read",
         "edgeflip.core.space:space_from_dict",
         "edgeflip.oracle.goal:goal_from_dict,ClassGoal.from_dict",
@@ -36,12 +45,14 @@ READERS: dict[str, tuple[str, ...]] = {
         "edgeflip.support.storage:checksum,read_json,read_artifact,read_tensors,_read_document,"
         "_read_tensors,_read_bytes,_tensor_checksum",
     ),
-    "oracles": ("edgeflip.training.oracles:load_oracle,_rebuild",),
+    "oracles": ("edgeflip.training.oracles:load_oracle,_read,_rebuild",),
     "explainers": (
-        "edgeflip.explainers.saving:read_saved,saved_state,_check_method",
+        "edgeflip.explainers.saving:read_saved,saved_method,_read,saved_state,_check_method",
         "edgeflip.explainers.registry:load_explainer",
     ),
-    "bench specs": ("edgeflip.bench.spec:load_spec,BenchSpec.__post_init__,MethodSpec.__post_init__",),
+    "bench specs": (
+        "edgeflip.bench.spec:load_spec,BenchSpec.__post_init__,MethodSpec.__post_init__",
+    ),
     "settings": ("edgeflip.support.settings:read_settings", "edgeflip.cli.reading:read_overrides"),
     "journal": ("edgeflip.support.journal:key_of,Journal.__init__,read_rows,_whole_lines,_parsed",),
     "meta.json": (
@@ -61,7 +72,10 @@ def lines_of_readers() -> dict[str, dict[int, CodeType]]:
         codes: dict[int, CodeType] = {}
         for place in places:
             name, _, functions = place.partition(":")
-            module = importlib.import_module(name)
+            try:
+                module = importlib.import_module(name)
+            except ModuleNotFoundError:
+                continue
             wanted = functions.split(",") if functions else None
             for code in _codes(module, wanted):
                 codes[id(code)] = code
@@ -74,8 +88,9 @@ def _codes(module: ModuleType, wanted: list[str] | None) -> Iterator[CodeType]:
         for name in wanted:
             value: Any = module
             for part in name.split("."):
-                value = inspect.getattr_static(value, part)
-            yield from _nested(_function(value).__code__)
+                value = inspect.getattr_static(value, part, None)
+            if value is not None:
+                yield from _nested(_function(value).__code__)
         return
     for value in vars(module).values():
         if getattr(value, "__module__", None) != module.__name__:
