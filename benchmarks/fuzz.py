@@ -29,21 +29,19 @@ from pathlib import Path
 
 import torch
 
-# A script finds the folder beside it by itself; whoever loads this file otherwise does not.
-sys.path.insert(0, str(Path(__file__).parent))
-
 from fuzzing.calls import call_entries
 from fuzzing.commands import command_entries
 from fuzzing.corpus import make_corpus
 from fuzzing.entry import Entry, Room
 from fuzzing.files import file_entries
 from fuzzing.running import Plan, made_case, run_watched
+from fuzzing.saved import saved_entries
 from fuzzing.tables import Figures, write_between_markers
 
 
 def all_entries() -> list[Entry]:
     """Every way into edgeflip."""
-    return [*file_entries(), *call_entries(), *command_entries()]
+    return [*file_entries(), *saved_entries(), *call_entries(), *command_entries()]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -67,7 +65,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.write:
         write_between_markers(Path(options.write), figures.as_markdown(failures=False))
     if figures.failed:
-        print(f"{figures.failed} cases failed; one of each kind is in {plan.failures}", file=sys.stderr)
+        print(
+            f"{figures.failed} cases failed; one of each kind is in {plan.failures}",
+            file=sys.stderr,
+        )
         raise SystemExit(1)
 
 

@@ -16,11 +16,13 @@ from typing import Any
 from edgeflip.cli import main
 from edgeflip.errors import EdgeflipError
 from fuzzing.entry import Case, Entry, Room, WrongError
-from fuzzing.files import changed_json
 from fuzzing.mutation import mutated_bytes, nasty_value
+from fuzzing.words import changed_json
 
 DONE, NOTHING_FOUND, BAD_INPUT = 0, 1, 2
 _SMALL = "--profile smoke --calls 30"
+_OWN = "explain --model model.py:build"
+_MOLECULES = "explain --data molecules.csv --oracle molecule_oracle"
 _FINDS = ("explain",)
 
 VALID = (
@@ -30,18 +32,18 @@ VALID = (
     "methods",
     "metrics --json",
     "bench specs",
-    f"explain --model model.py:build --weights w.safetensors --graph graph.json {_SMALL}",
+    f"{_OWN} --weights w.safetensors --graph graph.json {_SMALL}",
     f"explain --model model.py:one_logit --graph link.json --target 1 {_SMALL} --json",
-    f"explain --model model.py:build --graph graph.graphml --graph graph.gexf {_SMALL}",
-    f"explain --model model.py:build --graph graph.json --each-class --number 2 --out answers {_SMALL}",
-    f"explain --data molecules.csv --index 0 --oracle molecule_oracle --method random {_SMALL}",
-    f"explain --data molecules.csv --index 1 --oracle molecule_oracle --target ring --no-chemistry {_SMALL}",
-    f"explain --data molecules.csv --index 0 --oracle molecule_oracle --stratified --skip-invalid --split train {_SMALL}",
+    f"{_OWN} --graph graph.graphml --graph graph.gexf {_SMALL}",
+    f"{_OWN} --graph graph.json --each-class --number 2 --out answers {_SMALL}",
+    f"{_MOLECULES} --index 0 --method random {_SMALL}",
+    f"{_MOLECULES} --index 1 --target ring --no-chemistry {_SMALL}",
+    f"{_MOLECULES} --index 0 --stratified --skip-invalid --split train {_SMALL}",
     f"explain --data tu --index 0 --oracle new_oracle --method random --keep 3 --diversity 0.2 {_SMALL}",
     f"explain --data several --labels several/labels.csv --index 0 --method random {_SMALL}",
-    f"explain --model model.py:build --graph graph.json --no-additions --max-edits 2 --seconds 3 {_SMALL}",
-    f"explain --model model.py:build --graph graph.json --ranking paper=1,sparse=0.5 --robust 2 --seed 3 {_SMALL}",
-    f"explain --model model.py:build --graph graph.json --set certify=1 --set beam.width=4 {_SMALL}",
+    f"{_OWN} --graph graph.json --no-additions --max-edits 2 --seconds 3 {_SMALL}",
+    f"{_OWN} --graph graph.json --ranking paper=1,sparse=0.5 --robust 2 --seed 3 {_SMALL}",
+    f"{_OWN} --graph graph.json --set certify=1 --set beam.width=4 {_SMALL}",
     "train --data molecules.csv --label-column label --smiles-column smiles --profile smoke --out trained",
     "train --data tu --profile smoke --method random --seed 1 --json",
     "verify answer.json --oracle oracle",
@@ -53,7 +55,14 @@ VALID = (
     "data get ba_2motifs --data-dir data",
 )
 # Those that take seconds each; one in twenty.
-_SLOW = ("train", "summarize", "bench run", "bench report", "explain --data tu", "explain --data several")
+_SLOW = (
+    "train",
+    "summarize",
+    "bench run",
+    "bench report",
+    "explain --data tu",
+    "explain --data several",
+)
 
 
 def _line(rng: random.Random) -> list[str]:
@@ -83,7 +92,9 @@ def changed_line(words: Sequence[str], rng: random.Random) -> list[str]:
         elif action == 4:
             line[place:place] = here or [_word(rng)]
         elif action == 5 and here:
-            line[place] = here[0][: rng.randrange(len(here[0]) + 1)] + rng.choice(("", "x", "=", "\x00", "é"))
+            line[place] = here[0][: rng.randrange(len(here[0]) + 1)] + rng.choice(
+                ("", "x", "=", "\x00", "é")
+            )
         elif action == 6:
             line[place:place] = [rng.choice(_OPTIONS), _word(rng)]
         elif action == 7 and len(line) > 1:
@@ -93,10 +104,36 @@ def changed_line(words: Sequence[str], rng: random.Random) -> list[str]:
 
 
 _OPTIONS = (
-    *("--index", "--target", "--keep", "--number", "--diversity", "--robust", "--seed", "--seconds"),
-    *("--calls", "--max-edits", "--set", "--method", "--ranking", "--profile", "--graph", "--model"),
+    *(
+        "--index",
+        "--target",
+        "--keep",
+        "--number",
+        "--diversity",
+        "--robust",
+        "--seed",
+        "--seconds",
+    ),
+    *(
+        "--calls",
+        "--max-edits",
+        "--set",
+        "--method",
+        "--ranking",
+        "--profile",
+        "--graph",
+        "--model",
+    ),
     *("--weights", "--data", "--labels", "--oracle", "--out", "--split", "--workers", "--dataset"),
-    *("--data-dir", "--label-column", "--smiles-column", "--factual", "--theta", "--steps", "--ours"),
+    *(
+        "--data-dir",
+        "--label-column",
+        "--smiles-column",
+        "--factual",
+        "--theta",
+        "--steps",
+        "--ours",
+    ),
     *("--patterns", "--from-class", "--to-class", "--models", "--graphs", "--task", "--prefer"),
 )
 
@@ -107,9 +144,35 @@ def _word(rng: random.Random) -> str:
         return (value if isinstance(value, str) else repr(value))[:6_000]
     return rng.choice(
         (
-            *("graph.json", "molecules.csv", "tu", "oracle", "model.py", "model.py:nothing", "run", "."),
-            *("model.py:broken", "w.safetensors", "/dev/null", "/proc/self/mem", "nowhere", "answer.json"),
-            *("random", "edgeflip", "cf2", "dr-cfgnn", "ba_2motifs", "bbbp", "house", "-5", "1e400"),
+            *(
+                "graph.json",
+                "molecules.csv",
+                "tu",
+                "oracle",
+                "model.py",
+                "model.py:nothing",
+                "run",
+                ".",
+            ),
+            *(
+                "model.py:broken",
+                "w.safetensors",
+                "/dev/null",
+                "/proc/self/mem",
+                "nowhere",
+                "answer.json",
+            ),
+            *(
+                "random",
+                "edgeflip",
+                "cf2",
+                "dr-cfgnn",
+                "ba_2motifs",
+                "bbbp",
+                "house",
+                "-5",
+                "1e400",
+            ),
             *("beam.width=-1", "certify=nan", "a=b", ">0.5", "<0.5", "+0.3", "paper=0", "\ud800"),
         )
     )
@@ -125,7 +188,9 @@ def _prepared(rng: random.Random, room: Room, line: Sequence[str]) -> str:
         copy(source, room.work / name)
     if not named or rng.random() < 0.4:
         return ""
-    files = [path for path in sorted(room.work.rglob("*")) if path.is_file() and path.suffix != ".py"]
+    files = [
+        path for path in sorted(room.work.rglob("*")) if path.is_file() and path.suffix != ".py"
+    ]
     if not files:
         return ""
     file = rng.choice(files)
@@ -153,7 +218,7 @@ def in_process(line: Sequence[str], folder: Path) -> tuple[int, str, str]:
                 code = end.code
     finally:
         os.chdir(before)
-    texts = [stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)]  # type: ignore[attr-defined]
+    texts = [stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)]
     return int(code or 0), texts[0], texts[1]
 
 
@@ -167,7 +232,11 @@ def in_subprocess(line: Sequence[str], folder: Path) -> tuple[int, str, str]:
         timeout=110,
         check=False,
     )
-    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    return (
+        done.returncode,
+        done.stdout.decode(errors="replace"),
+        done.stderr.decode(errors="replace"),
+    )
 
 
 def _ended(line: Sequence[str], code: int, out: str, err: str) -> int:
@@ -188,13 +257,16 @@ def _command(run: Callable[[Sequence[str], Path], tuple[int, str, str]]) -> Any:
     def make(rng: random.Random, room: Room, number: int) -> Case:
         line = changed_line(_line(rng), rng)
         if run is in_subprocess:
-            line = [word.replace("\x00", "") .encode("utf-8", "replace").decode() for word in line]
+            line = [word.replace("\x00", "").encode("utf-8", "replace").decode() for word in line]
         files = _prepared(rng, room, line)
 
         def act() -> int:
             return _ended(line, *run(line, room.work))
 
-        text = " ".join(word[:80] if word.isprintable() and " " not in word else repr(word)[:80] for word in line)
+        text = " ".join(
+            word[:80] if word.isprintable() and " " not in word else repr(word)[:80]
+            for word in line
+        )
         return Case(act, f"edgeflip {text}{files}")
 
     return make
@@ -204,5 +276,11 @@ def command_entries() -> list[Entry]:
     """The command line in this process, and a sample of it in processes of its own."""
     return [
         Entry("commands", "command line", _command(in_process), seconds=60, weight=6.0),
-        Entry("commands as processes", "command line", _command(in_subprocess), seconds=120, weight=3.0),
+        Entry(
+            "commands as processes",
+            "command line",
+            _command(in_subprocess),
+            seconds=120,
+            weight=3.0,
+        ),
     ]

@@ -196,7 +196,10 @@ def _two_numbers(graph: Data) -> nx.Graph:
 
 def _tu(folder: Path, graphs: list[Data]) -> None:
     folder.mkdir()
-    edges, indicator, kinds, numbers = [], [], [], []
+    edges: list[str] = []
+    indicator: list[str] = []
+    kinds: list[str] = []
+    numbers: list[str] = []
     for index, graph in enumerate(graphs, start=1):
         first = len(indicator) + 1
         edges += [f"{u + first}, {v + first}" for u, v in graph.edge_index.t().tolist()]
@@ -216,7 +219,9 @@ def _tu(folder: Path, graphs: list[Data]) -> None:
 
 def _dig(folder: Path, graphs: list[Data]) -> None:
     folder.mkdir()
-    nodes, edges, indicator = [], [], []
+    nodes: list[list[float]] = []
+    edges: list[list[int]] = []
+    indicator: list[str] = []
     for index, graph in enumerate(graphs, start=1):
         edges += [[u + len(nodes), v + len(nodes)] for u, v in graph.edge_index.t().tolist()]
         nodes += graph.x.tolist()
@@ -228,7 +233,9 @@ def _dig(folder: Path, graphs: list[Data]) -> None:
         "edge_index.txt": "\n".join(f"{u}, {v}" for u, v in edges),
         "node_indicator.txt": "\n".join(indicator),
         "graph_labels.txt": "\n".join(str(index % 2) for index in range(len(graphs))),
-        "split_indices.txt": "\n".join("0" if index < 8 else str(index % 2 + 1) for index in range(len(graphs))),
+        "split_indices.txt": "\n".join(
+            "0" if index < 8 else str(index % 2 + 1) for index in range(len(graphs))
+        ),
         "sentence_tokens.json": json.dumps({"0": [f"w{node}" for node in range(9)]}),
     }
     for name, text in texts.items():

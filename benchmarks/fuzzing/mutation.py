@@ -198,7 +198,11 @@ def _place(holder: list[Any], rng: random.Random) -> tuple[Any, Any]:
     key: Any = 0
     while isinstance(container[key], list | dict) and container[key] and rng.random() < 0.75:
         container = container[key]
-        key = rng.choice(list(container)) if isinstance(container, dict) else rng.randrange(len(container))
+        key = (
+            rng.choice(list(container))
+            if isinstance(container, dict)
+            else rng.randrange(len(container))
+        )
     return container, key
 
 

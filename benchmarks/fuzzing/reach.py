@@ -99,7 +99,10 @@ def _codes(module: ModuleType, wanted: list[str] | None) -> Iterator[CodeType]:
             for member in vars(value).values():
                 inner = _function(member)
                 # What a dataclass makes of itself stands in no file.
-                if isinstance(inner, FunctionType) and inner.__code__.co_filename == module.__file__:
+                if (
+                    isinstance(inner, FunctionType)
+                    and inner.__code__.co_filename == module.__file__
+                ):
                     yield from _nested(inner.__code__)
         elif isinstance(_function(value), FunctionType):
             yield from _nested(_function(value).__code__)

@@ -30,7 +30,7 @@ def sound_graph(graph: Any) -> None:
     ends = graph.edge_index
     require(ends.dtype == torch.long and ends.dim() == 2 and ends.size(0) == 2, "odd edge_index")
     if ends.numel():
-        require(0 <= int(ends.min()) and int(ends.max()) < count, "an edge leads to no node")
+        require(int(ends.min()) >= 0 and int(ends.max()) < count, "an edge leads to no node")
     pairs = set(map(tuple, ends.t().tolist()))
     require(len(pairs) == ends.size(1), "an edge is there twice")
     require(pairs == {(v, u) for u, v in pairs}, "an edge goes one way only")
@@ -99,7 +99,9 @@ def bundle_of(labels: Iterable[str], *, nodes: int | None = None) -> Callable[[A
             groups: dict[Any, set[int]] = {}
             for label, graph in zip(given, bundle.graphs, strict=True):
                 groups.setdefault(_as_number(label), set()).add(int(graph.y))
-            require(all(len(numbers) == 1 for numbers in groups.values()), "a label has two classes")
+            require(
+                all(len(numbers) == 1 for numbers in groups.values()), "a label has two classes"
+            )
         if nodes is not None:
             total = sum(int(graph.num_nodes or 0) for graph in bundle.graphs)
             require(total == nodes, "other nodes than the file's")
@@ -110,7 +112,9 @@ def bundle_of(labels: Iterable[str], *, nodes: int | None = None) -> Callable[[A
 def _as_number(label: str) -> Fraction | str:
     """1, 1.0 and 01 are one label, as spreadsheets write whole numbers so."""
     try:
-        return Fraction(label) if label.isascii() and "/" not in label and "_" not in label else label
+        return (
+            Fraction(label) if label.isascii() and "/" not in label and "_" not in label else label
+        )
     except ValueError:
         return label
 

@@ -14,7 +14,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -64,14 +64,14 @@ def made_case(entry: Entry, room: Room, number: int) -> Case:
         return entry.make(rng_of(room.seed, entry.name, number), room, number)
 
 
-def run_case(entry: Entry, room: Room, number: int) -> Outcome:
-    """Make and judge one case in this process."""
+def run_case(entry: Entry, room: Room, number: int, tracer: Tracer | None = None) -> Outcome:
+    """Make and judge one case in this process; the tracer, if there is one, sees how it is read."""
     case = made_case(entry, room, number)
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with _alarm(entry.seconds):
+            with _alarm(entry.seconds), tracer.watching() if tracer else nullcontext():
                 outcome = judged(case)
         except _LateError:
             outcome = Outcome("hang", "took too long", f"more than {entry.seconds:.0f} s")
@@ -181,8 +181,7 @@ def _work(entry: Entry, plan: Plan, first: int, seconds: float, pipe: Connection
         pipe.send(("begin", number, None))
         with _room(plan) as room:
             try:
-                with tracer.watching():
-                    outcome = run_case(entry, room, number)
+                outcome = run_case(entry, room, number, tracer)
             except Exception:
                 # The harness itself is wrong, which must not be overlooked.
                 outcome = Outcome("wrong", "the harness failed", traceback.format_exc()[-800:])
@@ -271,7 +270,11 @@ class _Worker:
     def _lost(self, verdict: Any, where: str) -> bool:
         self.tally.add(self.number, Outcome(verdict, where, text=f"case {self.number}"))
         self.pipe.close()
-        over = self.tally.next >= (self.plan.cases or 0) if self.plan.cases else time.monotonic() > self.end
+        over = (
+            self.tally.next >= (self.plan.cases or 0)
+            if self.plan.cases
+            else time.monotonic() > self.end
+        )
         if not over:
             self._start()
         return over
