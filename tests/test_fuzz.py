@@ -3,7 +3,9 @@
 import gzip
 import json
 import os
+import re
 import time
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -60,6 +62,30 @@ def test_the_files_that_mutations_begin_with_are_valid(corpus):
         assert read_graph(corpus / name).num_nodes == 9
     for name in ("tu", "several", "molecules.csv"):
         assert isinstance(load_graphs(corpus / name), DatasetBundle)
+
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+
+
+def test_every_promise_names_tests_that_exist():
+    files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "src/edgeflip/testing").glob("*.py")]
+    known = {
+        name for file in files for name in re.findall(r"^def (\w+)", file.read_text("utf-8"), re.M)
+    }
+    promises = PAGE.partition("## Promises")[2].partition("\n## ")[0]
+    rows = [row for row in promises.splitlines() if row.startswith("| ")][2:]
+    assert len(rows) > 15
+    named = [re.findall(r"`((?:test|check)_\w+)`", row.rpartition(" | ")[2]) for row in rows]
+    assert [row for row, names in zip(rows, named, strict=True) if not names] == []
+    assert sorted({name for names in named for name in names} - known) == []
+
+
+def test_the_page_has_room_for_the_figures_and_those_it_has_name_every_entry():
+    figures = PAGE.partition(BEGIN)[2].partition(END)[0]
+    assert figures
+    if "| **all** |" in figures:
+        assert [name for name in ENTRIES if f"| {name} |" not in figures] == []
 
 
 # What came through, or ended in a traceback, before; the name says what is wrong.

@@ -29,6 +29,7 @@ from edgeflip.metrics import describe, mmd, wilson
 from edgeflip.oracle import MeteredOracle
 from edgeflip.testing import example_graphs, example_oracle
 from fuzzing.drawing import (
+    GRAPHS,
     Strategy,
     built,
     calls,
@@ -79,14 +80,14 @@ _explain = {
     "watch": st.none(),
 }
 _oracle = {
-    "num_classes": st.integers(1, 3),
+    "num_classes": st.sampled_from([None, 2, 2, 3]),
     "returns": st.sampled_from(["logits", "probabilities"]),
-    "call": st.sampled_from([None, "tensors", "data", "graphs"]),
+    "call": st.sampled_from([None, None, "tensors", "data", "graphs"]),
     "batch_size": st.integers(1, 5),
-    "memory": st.integers(1, 2**20),
+    "memory": st.integers(2**16, 2**24),
     "device": st.sampled_from(["cpu", None]),
     "path": st.sampled_from(["auto", "sparse", "dense"]),
-    "class_names": st.sampled_from([None, ["a", "b"], ("a",)]),
+    "class_names": st.sampled_from([None, None, ["a", "b"], ("a",)]),
 }
 _methods = ["edgeflip", "random", "cf2", "cf-gnnexplainer", "c2explainer", "dr-cfgnn"]
 
@@ -237,7 +238,8 @@ def _molecule(given: dict[str, Any]) -> Any:
 
 def _chemistry(given: dict[str, Any]) -> Any:
     graph = given.pop("graph")
-    edgeflip.to_smiles(graph)
+    if given.pop("smiles", False):
+        return edgeflip.to_smiles(graph)
     return edgeflip.molecule_constraints(graph, **given)
 
 
@@ -298,10 +300,22 @@ def _with(keywords: Strategy, **fixed: Strategy) -> Strategy:
     return st.builds(lambda some, rest: {**some, **rest}, keywords, st.fixed_dictionaries(fixed))
 
 
+def _labelled(count: int) -> list[Data]:
+    """Graphs of two classes."""
+    made = example_graphs(count, seed=2)
+    for index, graph in enumerate(made):
+        graph.y = torch.tensor([index % 2])
+    return made
+
+
 def call_entries() -> list[Entry]:
     """Every function and class that users call."""
-    some_graphs = st.lists(graphs, min_size=1, max_size=5)
-    labels = st.one_of(odd, st.lists(st.one_of(st.integers(0, 1), texts, numbers), max_size=6))
+    some_graphs = st.one_of(
+        choice({"eight graphs": lambda: _labelled(8)}), st.lists(graphs, min_size=1, max_size=5)
+    )
+    labels = st.one_of(
+        st.none(), odd, st.lists(st.one_of(st.integers(0, 1), texts, numbers), max_size=6)
+    )
     table: dict[str, tuple[Strategy, Callable[[dict[str, Any]], Any], Any]] = {
         "explain": (_explain_options(), _explained, _check_explained),
         "fit": (
@@ -393,7 +407,8 @@ def call_entries() -> list[Entry]:
                     smallest_ring=st.integers(0, 9),
                     keep_aromatic=st.booleans(),
                 ),
-                graph=graphs,
+                graph=st.one_of(choice({"molecule": GRAPHS["molecule"]}), graphs),
+                smiles=st.booleans(),
             ),
             _chemistry,
             None,

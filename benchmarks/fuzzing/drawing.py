@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data, HeteroData
 
+from edgeflip import molecule_graph
 from edgeflip.oracle import GCNClassifier
 from edgeflip.testing import example_graphs, example_oracle
 
@@ -127,10 +128,9 @@ def mostly(good: Strategy) -> Strategy:
 
 
 def calls(**keywords: Strategy) -> Strategy:
-    """Some of the keywords, most of them right, one or two of them odd."""
+    """Some of the keywords, most of them right, none, one or two of them odd."""
     right = st.fixed_dictionaries({}, optional=dict(keywords))
-    names = sorted(keywords)
-    wrong = st.dictionaries(st.sampled_from(names), odd, min_size=1, max_size=2)
+    wrong = st.dictionaries(st.sampled_from(sorted(keywords)), odd, max_size=2)
     return st.builds(lambda one, other: {**one, **other}, right, wrong)
 
 
@@ -205,6 +205,7 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "smiles of another": lambda: _graph(smiles="CCO"),
     "z too short": lambda: _graph(z=torch.tensor([6, 6])),
     "z impossible": lambda: _graph(z=torch.full((9,), 500)),
+    "molecule": lambda: molecule_graph("OC(=O)c1ccccc1"),
     "batch": lambda: Batch.from_data_list(example_graphs(2, seed=1)),
     "hetero": _hetero,
     "networkx": lambda: nx.path_graph(5),

@@ -126,4 +126,5 @@ def _where(error: BaseException) -> str:
             file = code.co_filename.rpartition("/edgeflip/")[2]
             place = f"{file}:{step.tb_lineno} {code.co_name}"
         step = step.tb_next
-    return f"{type(error).__name__} at {place or 'the call'}"
+    # An exit code comes from no line here; what the command said tells one kind from another.
+    return f"{type(error).__name__} at {place or f'the call: {str(error)[:90]}'}"
