@@ -34,6 +34,7 @@ from fuzzing.commands import command_entries
 from fuzzing.corpus import make_corpus
 from fuzzing.entry import Entry, Room
 from fuzzing.files import file_entries
+from fuzzing.places import place_entries
 from fuzzing.running import Plan, made_case, run_watched
 from fuzzing.saved import saved_entries
 from fuzzing.tables import Figures, write_between_markers
@@ -41,7 +42,13 @@ from fuzzing.tables import Figures, write_between_markers
 
 def all_entries() -> list[Entry]:
     """Every way into edgeflip."""
-    return [*file_entries(), *saved_entries(), *call_entries(), *command_entries()]
+    return [
+        *file_entries(),
+        *saved_entries(),
+        *place_entries(),
+        *call_entries(),
+        *command_entries(),
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -27,6 +27,7 @@ CASES = dict.fromkeys(ENTRIES, 40) | {
     "CSV of SMILES": 20,
     "explain": 20,
     "fit": 20,
+    "odd paths": 60,
     "report of a run": 3,
     "run to go on with": 3,
     "commands": 25,

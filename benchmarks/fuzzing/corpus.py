@@ -217,6 +217,16 @@ def _tu(folder: Path, graphs: list[Data]) -> None:
         (folder / f"OWN_{part}.txt").write_text("\n".join(lines) + "\n")
 
 
+def pickles() -> list[bytes]:
+    """Pickles of arrays of many kinds, and of what is no array."""
+    rows = np.arange(24, dtype=np.float32).reshape(12, 2)
+    arrays: list[object] = [rows, np.asfortranarray(rows), rows.astype(">f8"), rows.astype(bool)]
+    arrays += [rows.astype(object), rows[0], np.array(1.0), rows[:0], rows.astype("U3")]
+    arrays += [np.zeros(2, dtype=[("a", "f4")]), rows.astype(np.complex64), [1.0, 2.0], {"a": rows}]
+    arrays += [np.float32(1), "text", None, rows.astype("datetime64[s]"), print, np.ma.array(rows)]
+    return [pickle.dumps(one, protocol=number) for one in arrays for number in (0, 2, 4, 5)]
+
+
 def _dig(folder: Path, graphs: list[Data]) -> None:
     folder.mkdir()
     nodes: list[list[float]] = []

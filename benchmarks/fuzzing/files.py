@@ -8,6 +8,7 @@ import json
 import random
 import urllib.error
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +17,7 @@ from edgeflip import load_graphs, read_graph
 from edgeflip.datasets.catalogue import RequiredFile
 from edgeflip.datasets.dig import load_dig
 from edgeflip.datasets.download import fetch_file
-from fuzzing.corpus import csv_text
+from fuzzing.corpus import csv_text, pickles
 from fuzzing.entry import Case, Entry, Room
 from fuzzing.mutation import mutated_bytes, mutated_table, mutated_xml, nasty_value
 from fuzzing.rightness import bundle_of, graph_of_json, require, sound_graph
@@ -209,6 +210,10 @@ class _FakeAnswer:
         return part
 
 
+def _http_error(code: int) -> urllib.error.HTTPError:
+    return urllib.error.HTTPError("http://x/m.csv", code, "no", Message(), None)
+
+
 def _download(rng: random.Random, room: Room, number: int) -> Case:
     content = (room.corpus / "molecules.csv").read_bytes()
     sent = content if rng.random() < 0.3 else mutated_bytes(content, rng)
@@ -220,16 +225,15 @@ def _download(rng: random.Random, room: Room, number: int) -> Case:
     }
     error = rng.choice(
         (
-            None,
-            None,
-            None,
-            ConnectionResetError("gone"),
-            TimeoutError(),
-            urllib.error.URLError("no"),
+            *(None, None, None, None, TimeoutError(), urllib.error.URLError("no")),
+            *(ConnectionResetError("gone"), OSError(28, "No space left on device")),
+            *(_http_error(416), _http_error(404)),
         )
     )
     place = room.work / "d" / "m.csv"
-    if rng.random() < 0.3:
+    if rng.random() < 0.1:
+        (room.work / "d").write_text("a file where a folder should be")
+    elif rng.random() < 0.4:
         place.parent.mkdir()
         (place.parent / "m.csv.part").write_bytes(content[: rng.randrange(len(content))])
     file = RequiredFile(
@@ -269,6 +273,9 @@ def _packed(rng: random.Random, room: Room, sent: bytes, sha: str) -> Case:
     )
 
 
+_PICKLES = pickles()
+
+
 def _dig(rng: random.Random, room: Room, number: int) -> Case:
     folder = copied(room, "dig")
     file = rng.choice(sorted(folder.iterdir()))
@@ -278,7 +285,8 @@ def _dig(rng: random.Random, room: Room, number: int) -> Case:
     elif file.suffix == ".txt":
         _change_numbers(file, rng)
     else:
-        file.write_bytes(mutated_bytes(before, rng))
+        content = before if rng.random() < 0.3 else rng.choice(_PICKLES)
+        file.write_bytes(content if rng.random() < 0.4 else mutated_bytes(content, rng))
     if rng.random() < 0.1:
         file.unlink()
     text = f"{file.name}: {_difference(file, room.corpus / 'dig' / file.name)}"

@@ -193,17 +193,30 @@ def _mutate_once(holder: list[Any], rng: random.Random) -> None:
 
 
 def _place(holder: list[Any], rng: random.Random) -> tuple[Any, Any]:
-    """A place in a tree: down from the root, so that a name is as likely as a long list beside it."""
+    """A place in a tree: one that has a name, or one somewhere on the way down from the root."""
+    if rng.random() < 0.5 and (named := _named(holder)):
+        return rng.choice(named)
     container: Any = holder
     key: Any = 0
     while isinstance(container[key], list | dict) and container[key] and rng.random() < 0.75:
         container = container[key]
-        key = (
-            rng.choice(list(container))
-            if isinstance(container, dict)
-            else rng.randrange(len(container))
-        )
+        keys = list(container) if isinstance(container, dict) else range(len(container))
+        key = rng.choice(keys)
     return container, key
+
+
+def _named(holder: list[Any]) -> list[tuple[Any, Any]]:
+    """Every place with a name; of the tables in a list the first few."""
+    found: list[tuple[Any, Any]] = []
+    waiting: list[Any] = [holder]
+    while waiting and len(found) < 300:
+        container = waiting.pop(0)
+        if isinstance(container, dict):
+            found += [(container, key) for key in container]
+            waiting += container.values()
+        elif isinstance(container, list):
+            waiting += container[:3]
+    return found
 
 
 def mutated_xml(content: bytes, rng: random.Random) -> bytes:

@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from edgeflip import load_explainer, load_oracle, make_explainer
 from edgeflip.bench import load_spec, run_bench, write_report
 from edgeflip.bench.report import read_results
 from edgeflip.cli.reading import read_overrides
+from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet, verify_certificate
 from edgeflip.support import Journal, read_tensors, write_tensors
 from edgeflip.testing import example_graphs, example_oracle
@@ -23,22 +25,54 @@ from fuzzing.rightness import require
 from fuzzing.words import changes, copied, dumped, shown, signed
 
 
+@cache
+def _oracle_of_answers() -> ModelOracle:
+    return example_oracle()
+
+
+def _changed_answer(payload: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """An answer with a change anywhere, or in one of the parts with a shape of their own."""
+    parts = [(payload["space"], "graph"), (payload["space"], "constraints"), (payload, "goal")]
+    if rng.random() < 0.5:
+        holder, part = rng.choice(parts)
+        holder[part] = mutated_tree(holder[part], rng)
+        return payload
+    changed: dict[str, Any] = mutated_tree(payload, rng)
+    return changed
+
+
 def _answer(rng: random.Random, room: Room, number: int) -> Case:
     names = ("answer.json", "answer_targeted.json", "answer_molecule.json")
-    payload = json.loads((room.corpus / rng.choice(names)).read_bytes())
+    content = (room.corpus / rng.choice(names)).read_bytes()
+    before = json.loads(content)
     if rng.random() < 0.15:
-        content = mutated_bytes(dumped(payload), rng)
+        content = mutated_bytes(content, rng)
     else:
-        content = dumped(signed(mutated_tree(payload, rng)))
+        changed = _changed_answer(json.loads(content), rng)
+        content = dumped(changed if rng.random() < 0.05 else signed(changed))
     path = room.work / "answer.json"
     path.write_bytes(content)
+    as_table, verified = rng.random() < 0.3, rng.random() < 0.3
 
     def run() -> CounterfactualSet:
-        answer = CounterfactualSet.load_json(path)
+        if as_table:
+            answer = CounterfactualSet.from_dict(_loaded(content))
+        else:
+            answer = CounterfactualSet.load_json(path)
         _use(answer)
+        if verified and answer.certificate is not None and sum(answer.certificate.tried) < 5_000:
+            verify_certificate(answer, _oracle_of_answers())
         return answer
 
-    return Case(run, f"load_json answer: {changes(payload, content)}")
+    return Case(run, f"load_json answer: {changes(before, content)}")
+
+
+def _loaded(content: bytes) -> Any:
+    """What the caller of `from_dict` has read somehow."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _use(answer: CounterfactualSet) -> None:
@@ -52,8 +86,6 @@ def _use(answer: CounterfactualSet) -> None:
     require(again.to_dict() == answer.to_dict(), "an answer changed on its way through a file")
     if hasattr(answer, "summary"):
         answer.summary()
-    if answer.certificate is not None and sum(answer.certificate.tried) < 5_000:
-        verify_certificate(answer, example_oracle())
 
 
 def _changed_artifact(folder: Path, rng: random.Random) -> str:
@@ -102,7 +134,7 @@ def _explainer(rng: random.Random, room: Room, number: int) -> Case:
     text = _changed_artifact(folder, rng)
 
     def run() -> Any:
-        explainer = load_explainer(folder, example_oracle())
+        explainer = load_explainer(folder, _oracle_of_answers())
         repr(explainer)
         return explainer
 
@@ -247,7 +279,10 @@ def _resume(rng: random.Random, room: Room, number: int) -> Case:
         rows.write_bytes(mutated_bytes(rows.read_bytes(), rng))
         text = f"results.jsonl: {shown(rows.read_bytes())}"
     name, spec = load_spec(room.corpus / "tiny.toml")
-    return Case(lambda: run_bench(spec, folder, name=name), f"run_bench, {text}")
+    resume = rng.random() < 0.9
+    return Case(
+        lambda: run_bench(spec, folder, name=name, resume=resume), f"run_bench, {resume}, {text}"
+    )
 
 
 def _tensors(rng: random.Random, room: Room, number: int) -> Case:
