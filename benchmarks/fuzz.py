@@ -32,6 +32,7 @@ import torch
 from fuzzing.calls import call_entries
 from fuzzing.commands import command_entries
 from fuzzing.corpus import make_corpus
+from fuzzing.data_calls import data_call_entries
 from fuzzing.entry import Entry, Room
 from fuzzing.files import file_entries
 from fuzzing.places import place_entries
@@ -47,6 +48,7 @@ def all_entries() -> list[Entry]:
         *saved_entries(),
         *place_entries(),
         *call_entries(),
+        *data_call_entries(),
         *command_entries(),
     ]
 

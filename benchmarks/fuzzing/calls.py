@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import zlib
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,25 +22,23 @@ from edgeflip import (
     SizeWeightedFidelity,
 )
 from edgeflip.core import add_noise
-from edgeflip.metrics import describe, mmd, wilson
 from edgeflip.oracle import MeteredOracle
 from edgeflip.testing import example_graphs, example_oracle
 from fuzzing.drawing import (
-    GRAPHS,
+    SETS,
+    Calls,
     Strategy,
-    built,
     calls,
     choice,
-    drawn,
+    entries_of,
     graphs,
     models,
     mostly,
-    numbers,
     odd,
-    texts,
+    with_fixed,
 )
-from fuzzing.entry import Case, Entry, Room
-from fuzzing.rightness import require, sound_graph
+from fuzzing.entry import Entry
+from fuzzing.rightness import require
 
 _pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=3)
 _constraints = {
@@ -211,64 +206,10 @@ def _metered(given: dict[str, Any]) -> Any:
     return meter.predict_proba([graph])
 
 
-def _bundled(given: dict[str, Any]) -> Any:
-    return edgeflip.bundle_from(given.pop("graphs"), given.pop("labels", None), **given)
-
-
-def _check_bundled(bundle: Any) -> None:
-    for graph in bundle.graphs:
-        require(bool(torch.isfinite(graph.x).all()), "x is not finite")
-        require(0 <= int(graph.y) < bundle.num_classes, "a label has no class")
-
-
 def _made(given: dict[str, Any]) -> Any:
     made = edgeflip.make_explainer(given.pop("name", "edgeflip"), **given)
     repr(made)
     return made
-
-
-def _molecule(given: dict[str, Any]) -> Any:
-    graph = edgeflip.molecule_graph(given.get("smiles", "CCO"), bonds=given.get("bonds", False))
-    if graph is None:
-        return None
-    sound_graph(graph)
-    edgeflip.molecule_constraints(graph)
-    return edgeflip.to_smiles(graph)
-
-
-def _chemistry(given: dict[str, Any]) -> Any:
-    graph = given.pop("graph")
-    if given.pop("smiles", False):
-        return edgeflip.to_smiles(graph)
-    return edgeflip.molecule_constraints(graph, **given)
-
-
-def _measured(given: dict[str, Any]) -> Any:
-    if "graphs" in given:
-        some = describe(given["graphs"])
-        return mmd(some, some)
-    return wilson(given.get("hits", 1), given.get("count", 2))
-
-
-_LOADED = ["preset", "dataset", "graph", "graphs", "oracle", "answer"]
-
-
-def _loaded(given: dict[str, Any]) -> Any:
-    what = given.pop("what")
-    if what == "preset":
-        return edgeflip.load_preset(given.get("name", "ba_2motifs"), given.get("profile", "smoke"))
-    functions: dict[str, Callable[..., Any]] = {
-        "dataset": edgeflip.load_dataset,
-        "graph": edgeflip.read_graph,
-        "graphs": edgeflip.load_graphs,
-        "oracle": edgeflip.load_oracle,
-        "answer": CounterfactualSet.load_json,
-    }
-    return functions[what](given.get("name", "nowhere"))
-
-
-def _read_payload(given: dict[str, Any]) -> Any:
-    return CounterfactualSet.from_dict(given["payload"])
 
 
 def _gcn(given: dict[str, Any]) -> Any:
@@ -296,30 +237,12 @@ def _explain_options() -> Strategy:
     )
 
 
-def _with(keywords: Strategy, **fixed: Strategy) -> Strategy:
-    return st.builds(lambda some, rest: {**some, **rest}, keywords, st.fixed_dictionaries(fixed))
-
-
-def _labelled(count: int) -> list[Data]:
-    """Graphs of two classes."""
-    made = example_graphs(count, seed=2)
-    for index, graph in enumerate(made):
-        graph.y = torch.tensor([index % 2])
-    return made
-
-
-def call_entries() -> list[Entry]:
-    """Every function and class that users call."""
-    some_graphs = st.one_of(
-        choice({"eight graphs": lambda: _labelled(8)}), st.lists(graphs, min_size=1, max_size=5)
-    )
-    labels = st.one_of(
-        st.none(), odd, st.lists(st.one_of(st.integers(0, 1), texts, numbers), max_size=6)
-    )
-    table: dict[str, tuple[Strategy, Callable[[dict[str, Any]], Any], Any]] = {
+def _search_calls() -> Calls:
+    some_graphs = st.one_of(choice(SETS), st.lists(graphs, min_size=1, max_size=5))
+    return {
         "explain": (_explain_options(), _explained, _check_explained),
         "fit": (
-            _with(
+            with_fixed(
                 st.fixed_dictionaries({}, optional={"seed": mostly(st.integers(0, 3))}),
                 method=st.sampled_from(_methods),
                 model=models,
@@ -328,22 +251,33 @@ def call_entries() -> list[Entry]:
             _fit,
             None,
         ),
-        "ModelOracle": (_with(calls(**_oracle), model=models, graph=graphs), _asked, _check_asked),
+        "ModelOracle": (
+            with_fixed(calls(**_oracle), model=models, graph=graphs),
+            _asked,
+            _check_asked,
+        ),
         "Constraints": (calls(**_constraints), _constrained, None),
         "Budget": (
-            _with(calls(oracle_calls=st.integers(0, 5), seconds=st.floats(0, 1)), graph=graphs),
+            with_fixed(
+                calls(oracle_calls=st.integers(0, 5), seconds=st.floats(0, 1)), graph=graphs
+            ),
             _metered,
             None,
         ),
+    }
+
+
+def _value_calls() -> Calls:
+    return {
         "EditSet": (
-            _with(
+            with_fixed(
                 calls(added=_pairs, removed=_pairs, fill=st.sampled_from(["zeros", "mean", None])),
                 graph=graphs,
             ),
             _edited,
             _check_edited,
         ),
-        "Noise": (_with(calls(**_noise, seed=st.integers(0, 3)), graph=graphs), _noisy, None),
+        "Noise": (with_fixed(calls(**_noise, seed=st.integers(0, 3)), graph=graphs), _noisy, None),
         "rankings": (
             calls(
                 ranking=st.sampled_from(
@@ -354,14 +288,6 @@ def call_entries() -> list[Entry]:
                 largest=st.integers(1, 9),
             ),
             _ranked,
-            None,
-        ),
-        "metrics": (
-            st.one_of(
-                calls(hits=st.integers(0, 5), count=st.integers(0, 9)),
-                st.fixed_dictionaries({"graphs": st.lists(graphs, max_size=3)}),
-            ),
-            _measured,
             None,
         ),
         "make_explainer": (
@@ -377,48 +303,6 @@ def call_entries() -> list[Entry]:
             _made,
             None,
         ),
-        "bundle_from": (
-            _with(
-                calls(
-                    name=st.just("own"),
-                    class_names=st.sampled_from([None, ["a", "b"]]),
-                    split=st.sampled_from(["random", "stratified"]),
-                    seed=st.integers(0, 3),
-                    drawing=st.just("plain"),
-                    labels=labels,
-                ),
-                graphs=mostly(some_graphs),
-            ),
-            _bundled,
-            _check_bundled,
-        ),
-        "molecule_graph": (
-            calls(
-                smiles=st.one_of(texts, st.text("CNO()[]=#123456789.+-@Hc", max_size=20)),
-                bonds=st.booleans(),
-            ),
-            _molecule,
-            None,
-        ),
-        "molecule_constraints": (
-            _with(
-                calls(
-                    keep_connected=st.booleans(),
-                    smallest_ring=st.integers(0, 9),
-                    keep_aromatic=st.booleans(),
-                ),
-                graph=st.one_of(choice({"molecule": GRAPHS["molecule"]}), graphs),
-                smiles=st.booleans(),
-            ),
-            _chemistry,
-            None,
-        ),
-        "loading by name": (
-            _with(calls(name=texts, profile=st.just("smoke")), what=st.sampled_from(_LOADED)),
-            _loaded,
-            None,
-        ),
-        "answer from a table": (_with(st.just({}), payload=odd), _read_payload, None),
         "GCNClassifier": (
             calls(
                 num_features=st.integers(1, 5),
@@ -432,29 +316,9 @@ def call_entries() -> list[Entry]:
             None,
         ),
     }
-    heavy = {"explain": 3.0, "fit": 2.0, "ModelOracle": 2.0}
-    return [
-        Entry(name, "library", _maker(name, strategy, run, check), weight=heavy.get(name, 0.7))
-        for name, (strategy, run, check) in table.items()
-    ]
 
 
-def _maker(
-    name: str,
-    strategy: Strategy,
-    run: Callable[[dict[str, Any]], Any],
-    check: Callable[[Any], None] | None,
-) -> Callable[[random.Random, Room, int], Case]:
-    def make(rng: random.Random, room: Room, number: int) -> Case:
-        # Hypothesis draws whole batches, so the numbers of one case are of no use here.
-        seed = zlib.crc32(name.encode()) + room.seed * 1_000_003
-        given = drawn(strategy, seed, number)
-        if not isinstance(given, dict):
-            given = {"payload": given}
-        return Case(lambda: run(built(dict(given))), f"{name} {_words(given)}", check)
-
-    return make
-
-
-def _words(given: Any) -> str:
-    return repr(given)[:600]
+def call_entries() -> list[Entry]:
+    """Everything that explains, and what it is given."""
+    weights = {"explain": 3.0, "fit": 2.0, "ModelOracle": 2.0}
+    return entries_of({**_search_calls(), **_value_calls()}, weights)

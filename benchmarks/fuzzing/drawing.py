@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -18,6 +20,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 from edgeflip import molecule_graph
 from edgeflip.oracle import GCNClassifier
 from edgeflip.testing import example_graphs, example_oracle
+from fuzzing.entry import Case, Entry, Room
 
 Strategy = st.SearchStrategy[Any]
 
@@ -224,6 +227,36 @@ graphs: Strategy = st.one_of(
 )
 
 
+def labelled(count: int) -> list[Data]:
+    """Graphs of two classes."""
+    made = example_graphs(count, seed=2)
+    for index, graph in enumerate(made):
+        graph.y = torch.tensor([index % 2])
+    return made
+
+
+SETS: dict[str, Callable[[], Any]] = {
+    "eight graphs": lambda: labelled(8),
+    "eight graphs in a tuple": lambda: tuple(labelled(8)),
+    "eight networkx graphs": lambda: [nx.path_graph(4 + index) for index in range(8)],
+    "graphs without labels": lambda: [
+        Data(x=one.x, edge_index=one.edge_index) for one in labelled(4)
+    ],
+    "graphs of several widths": lambda: [
+        *labelled(6),
+        Data(x=torch.ones(2, 7), y=torch.tensor([0])),
+    ],
+    "graphs with halves as labels": lambda: [_with_label(one, 0.5) for one in labelled(4)],
+    "graphs with infinite labels": lambda: [_with_label(one, math.inf) for one in labelled(4)],
+    "one class": lambda: [_with_label(one, 0.0) for one in labelled(4)],
+}
+
+
+def _with_label(graph: Data, label: float) -> Data:
+    graph.y = torch.tensor([label])
+    return graph
+
+
 class _Constant(torch.nn.Module):
     """A model that gives the same shape of answer whatever it is asked."""
 
@@ -271,3 +304,41 @@ MODELS: dict[str, Callable[[], Any]] = {
     "linear": lambda: torch.nn.Linear(4, 2),
 }
 models: Strategy = st.one_of(choice({"oracle": example_oracle}), choice(MODELS))
+
+
+Calls = dict[str, tuple[Strategy, Callable[[dict[str, Any]], Any], Any]]
+"""Library calls by name: what draws the arguments, what calls, and what checks the result."""
+
+
+def with_fixed(keywords: Strategy, **fixed: Strategy) -> Strategy:
+    """The keywords, and others that are always there."""
+    return st.builds(lambda some, rest: {**some, **rest}, keywords, st.fixed_dictionaries(fixed))
+
+
+def entries_of(table: Calls, weights: Mapping[str, float]) -> list[Entry]:
+    """The entries of library calls."""
+    return [
+        Entry(name, "library", _maker(name, strategy, run, check), weight=weights.get(name, 0.7))
+        for name, (strategy, run, check) in table.items()
+    ]
+
+
+def _maker(
+    name: str,
+    strategy: Strategy,
+    run: Callable[[dict[str, Any]], Any],
+    check: Callable[[Any], None] | None,
+) -> Callable[[random.Random, Room, int], Case]:
+    def make(rng: random.Random, room: Room, number: int) -> Case:
+        # Hypothesis draws whole batches, so the numbers of one case are of no use here.
+        seed = zlib.crc32(name.encode()) + room.seed * 1_000_003
+        given = drawn(strategy, seed, number)
+        if not isinstance(given, dict):
+            given = {"payload": given}
+        return Case(lambda: run(built(dict(given))), f"{name} {_words(given)}", check)
+
+    return make
+
+
+def _words(given: Any) -> str:
+    return repr(given)[:600]
