@@ -4,21 +4,44 @@ import gzip
 import json
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
+from torch_geometric.data import HeteroData
 
-from edgeflip import DatasetBundle, load_graphs, read_graph
+import edgeflip
+from edgeflip import (
+    Constraints,
+    DatasetBundle,
+    EdgeFlip,
+    EditSet,
+    GCNClassifier,
+    Mix,
+    ModelOracle,
+    Noise,
+    SizeWeightedFidelity,
+    load_graphs,
+    read_graph,
+)
+from edgeflip.bench import load_spec
+from edgeflip.cli.reading import read_overrides
 from edgeflip.errors import DatasetError, EdgeflipError
+from edgeflip.metrics import describe, wilson
+from edgeflip.support import Journal
+from edgeflip.testing import example_graphs, example_oracle
 from fuzz import all_entries
 from fuzzing.corpus import make_corpus
 from fuzzing.entry import Case, Entry, Room, WrongError
+from fuzzing.mutation import nested
 from fuzzing.reach import Tracer, lines_of_readers, shares
-from fuzzing.running import Plan, Tally, made_case, run_here, run_watched
+from fuzzing.running import Plan, Tally, deep_stack, made_case, run_here, run_watched
 from fuzzing.tables import BEGIN, END, Figures, write_between_markers
+from fuzzing.words import dumped, signed
 
 ENTRIES = {entry.name: entry for entry in all_entries()}
 # Cases of every entry; fewer where one takes long, none where each starts a process.
@@ -173,6 +196,113 @@ def test_long_labels_stay_apart(corpus, tmp_path):
     count = len(labels.read_text().split())
     labels.write_text("\n".join(str(1_234_567 + index % 2) for index in range(count)))
     assert load_graphs(tmp_path).num_classes == 2
+
+
+# Library calls that ended in a TypeError, an AttributeError or worse.
+DEEP = "[" * 3_000 + "]" * 3_000
+CALLS = {
+    "explain a hetero graph": lambda: edgeflip.explain(example_oracle(), HeteroData()),
+    "fit on a number": lambda: EdgeFlip().fit(-1, example_oracle()),
+    "fit on a text": lambda: EdgeFlip().fit("CCO", example_oracle()),
+    "batch_size": lambda: ModelOracle(example_oracle().model, batch_size="x"),
+    "class_names": lambda: ModelOracle(example_oracle().model, class_names=5),
+    "device": lambda: ModelOracle(example_oracle().model, device=0.5),
+    "returns": lambda: ModelOracle(example_oracle().model, returns=np.ones(2)),
+    "predict a text": lambda: example_oracle().predict_proba(["CCO"]),
+    "rules": lambda: Constraints(rules=-0.6),
+    "frozen_nodes": lambda: Constraints(frozen_nodes=[float("inf")]),
+    "added None": lambda: EditSet(added=None),
+    "added 5": lambda: EditSet(added=5),
+    "edge_share": lambda: Noise(edge_share=None),
+    "sigma": lambda: Noise(sigma=(1, 2)),
+    "noise edges": lambda: Noise(edges=np.ones(3)),
+    "gamma": lambda: SizeWeightedFidelity(None),
+    "weights": lambda: Mix(frozenset()),
+    "method": lambda: edgeflip.make_explainer(4),
+    "overrides": lambda: edgeflip.make_explainer("random", overrides=True),
+    "dataset": lambda: edgeflip.load_dataset(10),
+    "preset": lambda: edgeflip.load_preset(True),
+    "bundle of false": lambda: edgeflip.bundle_from(False),
+    "labels": lambda: edgeflip.bundle_from(example_graphs(4, seed=2), 3),
+    "seed": lambda: edgeflip.bundle_from(example_graphs(8, seed=2), [0, 1] * 4, seed=None),
+    "SMILES": lambda: edgeflip.molecule_graph(0.01),
+    "to_smiles": lambda: edgeflip.to_smiles(nx.DiGraph()),
+    "dropout": lambda: GCNClassifier(4, 2, dropout=None),
+    "layers": lambda: GCNClassifier(4, 2, layers=None),
+    "features": lambda: GCNClassifier(10**12, 2),
+    "wilson": lambda: wilson(1, None),
+    "describe": lambda: describe([nx.path_graph(3)]),
+    "path": lambda: read_graph([1]),
+    "folder": lambda: edgeflip.load_oracle(10),
+    "--set": lambda: edgeflip.make_explainer(
+        "edgeflip", overrides=read_overrides([f"beam={DEEP}"])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_crashed_before_is_refused(name):
+    with pytest.raises(EdgeflipError) as error:
+        CALLS[name]()
+    assert "\n" not in str(error.value)
+
+
+# What edgeflip wrote, changed afterwards with the right checksum: the place, and the new value.
+ANSWERS = {
+    "no output": (("output",), [[]]),
+    "a text as output": (("output", 0), "x"),
+    "no space": (("space",), "x"),
+    "a list as goal": (("goal",), [0, 1]),
+    "an odd proof": (("certificate", "below"), []),
+    "a count that is a table": (("certificate", "tried"), {"a": 1}),
+    "half a letter": (("provenance", "method"), "\ud800"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_that_crashed_later_is_refused_when_it_is_read(name, corpus, tmp_path):
+    payload = json.loads((corpus / "answer.json").read_bytes())
+    (*way, last), value = ANSWERS[name]
+    part = payload
+    for key in way:
+        part = part[key]
+    part[last] = value
+    path = tmp_path / "answer.json"
+    path.write_bytes(dumped(signed(payload)))
+    with pytest.raises(EdgeflipError):
+        edgeflip.CounterfactualSet.load_json(path)
+
+
+@pytest.mark.parametrize("key", ["method", "seed", "oracle", "ranking", "num_classes", "config"])
+def test_an_explainer_that_lacks_a_part_is_refused(key, corpus, tmp_path):
+    folder = shutil.copytree(corpus / "explainer_random", tmp_path / "e")
+    document = json.loads((folder / "config.json").read_bytes())
+    del document["config"][key]
+    (folder / "config.json").write_bytes(dumped(signed(document)))
+    with pytest.raises(EdgeflipError):
+        edgeflip.load_explainer(folder, example_oracle())
+
+
+ROWS = {"infinite seed": ("seed", 1e999), "nested": ("added", nested(3_000, "list"))}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_that_cannot_be_is_refused_or_measured_again(name, corpus, tmp_path):
+    lines = (corpus / "run" / "results.jsonl").read_bytes().splitlines()
+    key, value = ROWS[name]
+    with deep_stack():
+        lines[0] = dumped({**json.loads(lines[0]), key: value})
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(EdgeflipError):
+        Journal(path)
+
+
+def test_a_spec_that_is_nesteddeep_stackly_is_refused(tmp_path):
+    path = tmp_path / "spec.toml"
+    path.write_text("title = " + '{ "a" = ' * 3_000 + "1" + " }" * 3_000)
+    with pytest.raises(EdgeflipError):
+        load_spec(path)
 
 
 # The fuzzer itself: what it must notice, and that it draws the same again.

@@ -48,7 +48,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def _deep() -> Iterator[None]:
+def deep_stack() -> Iterator[None]:
     """Deeply nested values need a deep stack to be made, which the readers do not get."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
@@ -60,7 +60,7 @@ def _deep() -> Iterator[None]:
 
 def made_case(entry: Entry, room: Room, number: int) -> Case:
     """One case of an entry; the same for the same seed and number."""
-    with _deep():
+    with deep_stack():
         return entry.make(rng_of(room.seed, entry.name, number), room, number)
 
 
