@@ -298,7 +298,7 @@ def test_a_row_that_cannot_be_is_refused_or_measured_again(name, corpus, tmp_pat
         Journal(path)
 
 
-def test_a_spec_that_is_nesteddeep_stackly_is_refused(tmp_path):
+def test_a_spec_that_is_nested_deeply_is_refused(tmp_path):
     path = tmp_path / "spec.toml"
     path.write_text("title = " + '{ "a" = ' * 3_000 + "1" + " }" * 3_000)
     with pytest.raises(EdgeflipError):
