@@ -158,6 +158,8 @@ def _check_asked(result: Any) -> None:
 
 
 def _constrained(given: dict[str, Any]) -> Any:
+    if given.pop("as_table"):
+        return Constraints.from_dict({**Constraints().to_dict(), **given})
     made = Constraints(**given)
     graph = example_graphs(1, seed=4)[0]
     space = PairSpace.of(graph)
@@ -172,7 +174,7 @@ def _constrained(given: dict[str, Any]) -> Any:
 
 def _edited(given: dict[str, Any]) -> Any:
     graph, fill = given.pop("graph"), given.pop("fill", None)
-    edits = EditSet(**given)
+    edits = EditSet.from_dict(given) if given.pop("as_table") else EditSet(**given)
     str(edits)
     before = _snapshot(graph)
     edited = edits.apply(graph, fill=fill)
@@ -256,7 +258,11 @@ def _search_calls() -> Calls:
             _asked,
             _check_asked,
         ),
-        "Constraints": (calls(**_constraints), _constrained, None),
+        "Constraints": (
+            with_fixed(calls(**_constraints), as_table=st.booleans()),
+            _constrained,
+            None,
+        ),
         "Budget": (
             with_fixed(
                 calls(oracle_calls=st.integers(0, 5), seconds=st.floats(0, 1)), graph=graphs
@@ -273,6 +279,7 @@ def _value_calls() -> Calls:
             with_fixed(
                 calls(added=_pairs, removed=_pairs, fill=st.sampled_from(["zeros", "mean", None])),
                 graph=graphs,
+                as_table=st.booleans(),
             ),
             _edited,
             _check_edited,

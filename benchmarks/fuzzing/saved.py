@@ -35,6 +35,10 @@ def _oracle_of_answers() -> ModelOracle:
 def _changed_answer(payload: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """An answer with a change anywhere, or in one of the parts with a shape of their own."""
     parts = [(payload["space"], "graph"), (payload["space"], "constraints"), (payload, "goal")]
+    parts += [
+        (payload["space"]["graph"]["tensors"], key) for key in payload["space"]["graph"]["tensors"]
+    ]
+    parts += [(entry, "edits") for entry in payload["counterfactuals"][:2]]
     if rng.random() < 0.5:
         holder, part = rng.choice(parts)
         holder[part] = mutated_tree(holder[part], rng)
@@ -158,12 +162,39 @@ def toml_text(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+# Of the right type, and senseless all the same.
+_SPEC_VALUES: dict[str, list[Any]] = {
+    "datasets": [[], ["ba_2motifs", "BA-2Motifs"], ["nowhere"], ["ba_4motifs"]],
+    "seeds": [[], [-1], [0, 0], [2**70]],
+    "graphs": [0, -3, {"ba_9": 2}, {"ba_2motifs": 0}, 10**12],
+    "keep": [0, -1, 10**12],
+    "seconds": [0.0, -1.0, 1e999, 1e-300],
+    "profile": ["", "fast", "paper"],
+    "methods": [
+        [],
+        [{"name": "random"}, {"name": "random"}],
+        [{"name": "nothing"}],
+        [{"name": "random", "datasets": ["ba_9"]}],
+        [{"name": "random", "datasets": []}],
+        [{"name": "random", "settings": {"nothing": 1}}],
+        [{"name": "edgeflip", "label": "dr-cfgnn -DeN +OH"}],
+        [{"name": "dr-cfgnn", "label": "dr-cfgnn -DeN +OH"}],
+        [{"name": "random", "profile": "fast"}],
+    ],
+}
+
+
 def _spec(rng: random.Random, room: Room, number: int) -> Case:
     content = (room.corpus / rng.choice(("spec.toml", "tiny.toml"))).read_bytes()
     if rng.random() < 0.35:
         content = mutated_bytes(content, rng)
     else:
-        table = mutated_tree(tomllib.loads(content.decode()), rng)
+        table = tomllib.loads(content.decode())
+        if rng.random() < 0.4:
+            key = rng.choice(sorted(_SPEC_VALUES))
+            table[key] = rng.choice(_SPEC_VALUES[key])
+        else:
+            table = mutated_tree(table, rng)
         if isinstance(table, dict):
             text = "".join(f"{json.dumps(k)} = {toml_text(v)}\n" for k, v in table.items())
         else:
