@@ -27,6 +27,7 @@ ARGUMENTS = {
     "encode": ("graph_twitter", "load from the cache"),
     "engine": ("--rounds 1 --json", "share_of_bare_model"),
     "figures": ("--quick --graphs 2 --out {tmp} --json", "link_predictor_auc"),
+    "fuzz": ("--cases 2 --entries GEXF --workers 1 --out {tmp} --json", "graphs from files"),
     "gist_features": (f"{SMALL} --models {{tmp}}", "| ba_2motifs | 2 |"),
     "golden": (
         f"{{tmp}} {SMALL} --methods random edgeflip --golden {{tmp}}.json --record",

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/fuzz.py`, which the tests use as well."""
