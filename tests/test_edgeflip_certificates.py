@@ -195,6 +195,8 @@ def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
     folder = tmp_path / "oracle"
     small = ["--profile", "smoke", "--oracle", str(folder), "--out", str(tmp_path / "answers")]
     explain = ["explain", "ba_2motifs", "--index", "0", "--method", "edgeflip", *small]
+    with pytest.raises(SystemExit):
+        main(["train", "ba_2motifs", "--profile", "smoke", "--out", str(folder)])
     with pytest.raises(SystemExit) as end:
         main([*explain, "--max-edits", "4", "--set", "certify=400"])
     assert end.value.code in (0, 1)

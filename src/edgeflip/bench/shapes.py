@@ -12,7 +12,7 @@ from edgeflip.errors import ArtifactError
 from edgeflip.metrics import METRICS
 from edgeflip.support import first_problem
 
-_Value = float | list[float] | None
+_Value = bool | float | list[float] | None
 _Edges = list[Annotated[list[int], Field(min_length=2, max_length=2)]]
 _Text = str | None
 _ClassNumber = Annotated[str, Field(pattern=r"^\d{1,9}$")]
@@ -55,7 +55,7 @@ class _GraphRow(_MethodRow):
     stages: dict[str, dict[str, float | None]] | None = None
     notes: dict[str, Any] | None = None
     noise: dict[str, Any] | None = None
-    targets: dict[_ClassNumber, dict[str, bool | _Value]] | None = None
+    targets: dict[_ClassNumber, dict[str, _Value]] | None = None
 
 
 class _FitRow(_MethodRow):

@@ -177,13 +177,9 @@ def load_graphs(
         )
     rows, content = read_table(location, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
-    molecules = []
-    with progress_bar(
-        f"reading {location.name}", total=len(texts), unit=" rows", shown=progress
-    ) as bar:
-        for smiles, _ in texts:
-            molecules.append(molecule_or_none(smiles, bonds=bonds) if smiles else None)
-            bar.update()
+    molecules = _molecules(
+        [smiles for smiles, _ in texts], location.name, bonds=bonds, progress=progress
+    )
     problems = _problems(texts, molecules)
     if problems and not skip_invalid:
         first = "; ".join(problems[:_SHOWN]) + ("; …" if len(problems) > _SHOWN else "")
@@ -356,6 +352,18 @@ def _split(numbers: Sequence[int], split: str, seed: int) -> Split:
     if split == "stratified":
         return stratified_split(numbers, seed)
     return random_split(len(numbers), seed)
+
+
+def _molecules(
+    texts: Sequence[str], where: str, *, bonds: bool, progress: bool
+) -> list[Data | None]:
+    """The graph of every SMILES, none where it is no molecule."""
+    found = []
+    with progress_bar(f"reading {where}", total=len(texts), unit=" rows", shown=progress) as bar:
+        for smiles in texts:
+            found.append(molecule_or_none(smiles, bonds=bonds) if smiles else None)
+            bar.update()
+    return found
 
 
 def _problems(texts: Sequence[tuple[str, str]], molecules: Sequence[Data | None]) -> list[str]:
