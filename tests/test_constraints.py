@@ -268,9 +268,9 @@ IN_WORDS = {
     "frozen_nodes": (range(25), "nodes 0–24 frozen"),
     "frozen_edges": ({(1, 0)}, "edge (0, 1) kept"),
     "forbidden_pairs": ({(2, 3), (4, 5)}, "pairs (2, 3) and (4, 5) kept apart"),
-    "room": ({3: 1, 7: 0}, "so much room for new edges at nodes 3 and 7"),
+    "room": ({3: 1, 7: 0}, "limited room for new edges at nodes 3 and 7"),
     "keep_connected": (True, "no further parts"),
-    "rules": ((max,), "the rule max"),
+    "rules": ((max,), "the rule “max”"),
 }
 
 

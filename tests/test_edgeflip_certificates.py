@@ -271,7 +271,7 @@ def test_a_rule_that_was_lost_on_the_way_is_still_named(tmp_path):
     answer = narrow(oracle, certify=10**6).explain(graph, constraints=limits)
     again = CounterfactualSet.load_json(answer.save_json(tmp_path / "answer.json"))
     assert again.certificate == answer.certificate
-    assert "(with the rule even)" in str(again.certificate)
+    assert "(with the rule “even”)" in str(again.certificate)
     assert verify_certificate(again, oracle, constraints=limits) > 0
 
 

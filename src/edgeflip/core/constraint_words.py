@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def _places(limits: Constraints) -> list[str]:
     if limits.forbidden_pairs:
         words.append(f"{_pairs(limits.forbidden_pairs, 'pair')} kept apart")
     if limits.room:
-        words.append(f"so much room for new edges at {_nodes(limits.room)}")
+        words.append(f"limited room for new edges at {_nodes(limits.room)}")
     return words
 
 
@@ -55,8 +56,16 @@ def _tests(limits: Constraints, lost_rules: Iterable[str]) -> list[str]:
     words = ["no further parts"] if "stays_connected" in names else []
     others = [name for name in names if name != "stays_connected"]
     if others:
-        words.append(f"the rule{'s'[: len(others) != 1]} {', '.join(others)}")
+        words.append(
+            f"the rule{'s'[: len(others) != 1]} {_listed([_rule(name) for name in others])}"
+        )
     return words
+
+
+def _rule(name: str) -> str:
+    """The name of a rule as words in quotes: `NoSmallRing` is “no small ring”."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.strip("_<>")).replace("_", " ")
+    return f"“{spaced.lower()}”"
 
 
 def _nodes(nodes: Iterable[int]) -> str:

@@ -214,7 +214,7 @@ def molecule_constraints(
             room |= {node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room}
         if keep_aromatic:
             aromatic = frozenset(_pair(bond) for bond in base.GetBonds() if bond.GetIsAromatic())
-        rules.append(_Sanitised(base))
+        rules.append(PossibleMolecule(base))
     if smallest_ring > 3:
         rules.insert(0, NoSmallRing(smallest_ring))
     return Constraints(
@@ -246,13 +246,14 @@ class NoSmallRing:
         return True
 
 
-class _Sanitised:
+class PossibleMolecule:
     """A rule: RDKit accepts the edited molecule."""
 
     def __init__(self, base: Any) -> None:
         self.base = base
 
     def __call__(self, graph: Data, edits: EditSet) -> bool:
+        """Whether RDKit accepts the edited molecule."""
         try:
             _edited(self.base, edits)
         except _ImpossibleError:

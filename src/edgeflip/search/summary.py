@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def summary(answer: CounterfactualSet) -> str:
     """What was found, what is proven, and what it took, a sentence each."""
-    told = [_outcome(answer), _best(answer), _proof(answer), _effort(answer), *_warnings(answer)]
+    told = [_outcome(answer), _proof(answer), _best(answer), _effort(answer), *_warnings(answer)]
     return " ".join(sentence for sentence in told if sentence)
 
 
