@@ -38,7 +38,7 @@ def test_the_example_with_an_own_model_works(capsys):
     block = next(block for block in BLOCKS if "MyModel" in block)
     said = outcome(block, capsys)
     assert " turns " in said
-    assert "nothing is smaller" in said
+    assert "(with at most 3 edits and node 0 frozen)" in said
 
 
 def test_the_example_of_an_own_method_works(capsys):
