@@ -87,7 +87,7 @@ class PairSpace:
         """
         num_nodes = _checked_num_nodes(graph)
         _check_features(graph, num_nodes)
-        source, target = _checked_edge_index(graph, num_nodes)
+        source, target = check_edges(graph, num_nodes)
         _check_edge_attributes(graph)
         column = torch.arange(source.numel())
         proper = source != target
@@ -274,7 +274,8 @@ def _checked_num_nodes(graph: Data) -> int:
     return num_nodes
 
 
-def _checked_edge_index(graph: Data, num_nodes: int) -> Tensor:
+def check_edges(graph: Data, num_nodes: int) -> Tensor:
+    """The edge_index of a graph, checked for its type, its shape and the nodes it names [2, edges]."""
     edge_index = _edge_index(graph)
     if edge_index.dim() != 2 or edge_index.size(0) != 2 or edge_index.is_floating_point():
         raise GraphError(

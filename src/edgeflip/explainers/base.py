@@ -62,6 +62,7 @@ from edgeflip.search import (
 from edgeflip.support import (
     building,
     check_seed,
+    checked_call,
     plain_number,
     read_settings,
     seeded,
@@ -130,6 +131,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         self._ranking_for(None)
 
     @classmethod
+    @checked_call()
     def for_dataset(
         cls,
         dataset: str | None = None,

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from scipy.stats import binomtest
 
 from edgeflip.errors import ConfigError
+from edgeflip.support import checked_call
 
 Value: TypeAlias = float | Sequence[float] | None
 """What a metric says of one subject: a number, several that count by themselves, or nothing."""
@@ -95,6 +96,7 @@ class Proportion:
         return self.hits / self.trials if self.trials else math.nan
 
 
+@checked_call()
 def wilson(hits: int, trials: int) -> Proportion:
     """A share with Wilson's 95 % score interval, which holds for few trials as well.
 

@@ -6,14 +6,21 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from edgeflip.core import EditSpace, PairEdits, PairSpace, base_adjacency, edge_attributes
-from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
+from edgeflip.core import (
+    EditSpace,
+    PairEdits,
+    PairSpace,
+    base_adjacency,
+    edge_attributes,
+    no_graph,
+)
+from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, shown
 from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, advice, bind_call, joined
 from edgeflip.oracle.outputs import (
     OutputReader,
@@ -24,6 +31,7 @@ from edgeflip.oracle.outputs import (
     one_line,
     two_columns,
 )
+from edgeflip.support import checked_call
 
 Batching: TypeAlias = Literal["auto", "sparse", "dense"]
 
@@ -70,6 +78,7 @@ class ModelOracle:
         torch.Size([1, 2])
     """
 
+    @checked_call()
     def __init__(
         self,
         model: Model,
@@ -84,9 +93,6 @@ class ModelOracle:
         class_names: Sequence[str] | None = None,
         task: Task = "classification",
     ) -> None:
-        _check_choice("returns", returns, get_args(Returns))
-        _check_choice("task", task, get_args(Task))
-        _check_choice("path", path, ("auto", "sparse", "dense"))
         if (batch_size is not None and batch_size < 1) or memory < 1:
             raise ConfigError(
                 f"expected batch_size and memory of at least 1, got {batch_size} and {memory}."
@@ -112,9 +118,7 @@ class ModelOracle:
                 "expected num_classes for a model whose answers are labels, got none; pass num_classes=."
             )
         self._reader = OutputReader(task, returns, known, names)
-        self.device: torch.device = (
-            torch.device(device) if device is not None else _device_of(model)
-        )
+        self.device = _device_of(model) if device is None else _named_device(device)
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()
@@ -178,6 +182,9 @@ class ModelOracle:
         return self._answers(graphs)
 
     def _answers(self, graphs: Sequence[Data]) -> Tensor:
+        wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
+        if wrong is not None:
+            raise no_graph(wrong)
         answers = []
         with self.frozen(), torch.no_grad():
             step = self._chunk(graphs[0]) if len(graphs) else 1
@@ -432,9 +439,15 @@ def _offers_dense_path(kind: type) -> bool:
     return False
 
 
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}.")
+def _named_device(device: torch.device | str) -> torch.device:
+    try:
+        if not isinstance(device, torch.device | str):
+            raise TypeError
+        return torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ConfigError(
+            f"expected device to be such as 'cpu' or 'cuda', got {shown(device)}; correct it or leave it out."
+        ) from None
 
 
 def _device_of(model: object) -> torch.device:
