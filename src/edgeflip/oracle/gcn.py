@@ -49,7 +49,8 @@ class GCNConfig:
                 f"layers, got {self.num_features}, {self.num_classes} and {self.layers}; "
                 "for example use layers=(20, 20, 20)."
             )
-        largest = max(before * after for before, after in pairwise(widths[:1] + widths[2:]))
+        ways = pairwise((self.num_features, *self.layers, self.num_classes))
+        largest = max(before * after for before, after in ways)
         check_limit("features", largest, "a layer of a GCN", ConfigError)
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(

@@ -20,8 +20,16 @@ from edgeflip.core import (
     edge_attributes,
     no_graph,
 )
-from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, shown
-from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, advice, bind_call, joined
+from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
+from edgeflip.oracle.calling import (
+    CallFunction,
+    CallStyle,
+    ModelCall,
+    advice,
+    bind_call,
+    device_for,
+    joined,
+)
 from edgeflip.oracle.outputs import (
     OutputReader,
     Returns,
@@ -118,7 +126,7 @@ class ModelOracle:
                 "expected num_classes for a model whose answers are labels, got none; pass num_classes=."
             )
         self._reader = OutputReader(task, returns, known, names)
-        self.device = _device_of(model) if device is None else _named_device(device)
+        self.device = device_for(model, device)
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()
@@ -437,21 +445,3 @@ def _offers_dense_path(kind: type) -> bool:
         if "dense_logits" in names or "forward" in names:
             return "dense_logits" in names and "forward" in names and hasattr(kind, "project")
     return False
-
-
-def _named_device(device: torch.device | str) -> torch.device:
-    try:
-        if not isinstance(device, torch.device | str):
-            raise TypeError
-        return torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ConfigError(
-            f"expected device to be such as 'cpu' or 'cuda', got {shown(device)}; correct it or leave it out."
-        ) from None
-
-
-def _device_of(model: object) -> torch.device:
-    if isinstance(model, nn.Module):
-        for parameter in model.parameters():
-            return parameter.device
-    return torch.device("cpu")

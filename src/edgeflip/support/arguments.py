@@ -66,7 +66,7 @@ def check_fields(
         Traceback (most recent call last):
         edgeflip.errors.ConfigError: expected width to be a whole number, got 'x'; correct it.
     """
-    for name, default, hint in _fields_of(type(made)):
+    for name, default, hint in _fields_of(type(made)):  # type: ignore[arg-type]
         value = getattr(made, name)
         if value is not default:
             object.__setattr__(made, name, _checked(hint, name, value, error, advice))
@@ -110,7 +110,8 @@ def checked_call(
 
             first = [look(*pair) for pair in zip(names, args, strict=False)]
             rest = {name: look(name, value) for name, value in kwargs.items()}
-            return call(*first, *args[len(first) :], **rest)
+            plain: Callable[..., R] = call
+            return plain(*first, *args[len(first) :], **rest)
 
         return checked
 
