@@ -168,9 +168,7 @@ def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | N
         raise no_graph(what)
     chosen = counterfactual or what.best
     if chosen is None:
-        raise GraphError(
-            "expected an answer with a counterfactual, got none; check answer.found first."
-        )
+        raise GraphError("expected an answer with a counterfactual, got none; see answer.found.")
     try:
         edited = _edited(molecule(what.graph), chosen.edits)
         return str(chem.MolToSmiles(_without_hydrogens(edited)))
