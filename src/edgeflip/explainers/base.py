@@ -30,6 +30,7 @@ from edgeflip.explainers.checking import (
     frozen,
     know_classes,
     listed,
+    overridden,
     ranking_words,
     training_graphs,
     width_of,
@@ -62,7 +63,6 @@ from edgeflip.search import (
 from edgeflip.support import (
     building,
     check_seed,
-    checked_call,
     plain_number,
     read_settings,
     seeded,
@@ -131,7 +131,6 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         self._ranking_for(None)
 
     @classmethod
-    @checked_call()
     def for_dataset(
         cls,
         dataset: str | None = None,
@@ -153,7 +152,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         """
         check_dataset(dataset, profile)
         preset = load_preset(dataset, profile)
-        values = {**cls._preset_table(preset), **(overrides or {})}
+        values = overridden(cls._preset_table(preset), overrides)
         settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
         # Explainers of other packages may not know of rankings.
         return cls(settings) if ranking is None else cls(settings, ranking=ranking)

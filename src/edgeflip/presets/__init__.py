@@ -56,6 +56,7 @@ def check_dataset(dataset: str | None, profile: str = "cpu") -> None:
         raise type(error)(f"{error} For other data leave the dataset out.")
 
 
+@checked_call()
 def _names(profile: str) -> list[str]:
     """Names of the datasets that have a preset."""
     if profile not in PROFILES:
