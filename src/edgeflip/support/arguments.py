@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache, wraps
 from inspect import Parameter, signature
@@ -120,6 +121,11 @@ def checked_call(
 
 def _checked(hint: Any, name: str, value: Any, error: type[EdgeflipError], advice: str) -> Any:
     try:
+        # What can be gone through only once is left for the second way.
+        quick = None if isinstance(value, Iterator) else _quick_adapter(hint)
+        if quick is not None:
+            with suppress(ValidationError):
+                return quick.validate_python(value)
         return _adapter(hint).validate_python(value)
     except ValidationError as problem:
         inner = problem.errors(include_url=False)[0]["input"]
@@ -133,6 +139,17 @@ def _checked(hint: Any, name: str, value: Any, error: type[EdgeflipError], advic
 @cache
 def _adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(_exact(hint))
+
+
+@cache
+def _quick_adapter(hint: Any) -> TypeAdapter[Any] | None:
+    """For Python's own whole numbers, many at a time; none where a float would be converted."""
+    return None if float in _leaves(hint) else TypeAdapter(_exact(hint, quick=True))
+
+
+def _leaves(hint: Any) -> list[Any]:
+    inner = [] if get_origin(hint) is Literal else get_args(hint)
+    return [leaf for each in inner for leaf in _leaves(each)] if inner else [hint]
 
 
 @cache
@@ -186,9 +203,11 @@ def _tabled(value: Any) -> Any:
         return value
 
 
-def _exact(hint: Any) -> Any:
+def _exact(hint: Any, *, quick: bool = False) -> Any:
     """An annotation as Pydantic shall check it: numbers exactly, collections as people write them."""
     origin, inner = get_origin(hint), get_args(hint)
+    if quick and hint in (int, bool):
+        return Annotated[hint, Strict()]
     if hint in (int, float, bool):
         return Annotated[hint, Strict(), WrapValidator(_as_it_came)]
     if hint is str:
@@ -196,9 +215,11 @@ def _exact(hint: Any) -> Any:
     if hint in (Any, type(None)) or origin is Literal:
         return hint
     if origin in (Union, types.UnionType):
-        return Union[tuple(_exact(each) for each in inner)]  # noqa: UP007
+        return Union[tuple(_exact(each, quick=quick) for each in inner)]  # noqa: UP007
     if origin in (tuple, frozenset):
-        parts = tuple(each if each is ... else _exact(each) for each in inner)
+        parts = tuple(each if each is ... else _exact(each, quick=quick) for each in inner)
+        if quick:
+            return Annotated[origin[parts], Strict()] if origin is tuple else origin[parts]
         return Annotated[origin[parts], BeforeValidator(_listed)]
     if origin is Mapping:
         return Annotated[dict[_exact(inner[0]), _exact(inner[1])], BeforeValidator(_tabled)]  # type: ignore[misc]
