@@ -10,7 +10,8 @@ Valid files of every format are made first. Cases are mutations of their bytes a
 them, library calls whose arguments hypothesis draws, and command lines with words changed. A case is
 accepted, refused with an error of edgeflip's own, or failed: an exception that is none of these or
 exit code 70 (tracebacks), input read as something else (wrong), too long (hangs), too much memory.
-Failing cases are kept in a folder, one of each kind. Ends with exit code 1 when anything failed.
+Failing cases are kept in a folder, one of each kind. Ends with exit code 1 when anything failed, and
+with 3 when a run over all entries reached less than nine tenths of the lines of some reader.
 
 A case depends on the seed and its number alone; only how many there are depends on the time.
 """
@@ -38,7 +39,7 @@ from fuzzing.files import file_entries
 from fuzzing.places import place_entries
 from fuzzing.running import Plan, made_case, run_watched
 from fuzzing.saved import saved_entries
-from fuzzing.tables import Figures, write_between_markers
+from fuzzing.tables import WANTED, Figures, write_between_markers
 
 
 def all_entries() -> list[Entry]:
@@ -73,12 +74,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(json.dumps(figures.as_table()) if options.json else figures.as_markdown())
     if options.write:
         write_between_markers(Path(options.write), figures.as_markdown(failures=False))
+    raise SystemExit(ending(figures, plan.failures, everything=not options.entries))
+
+
+def ending(figures: Figures, failures: Path, *, everything: bool) -> int:
+    """The exit code of a run, with a word on stderr when it is not 0."""
     if figures.failed:
-        print(
-            f"{figures.failed} cases failed; one of each kind is in {plan.failures}",
-            file=sys.stderr,
-        )
-        raise SystemExit(1)
+        print(f"{figures.failed} cases failed; one of each kind is in {failures}", file=sys.stderr)
+        return 1
+    if everything and figures.below:
+        few = ", ".join(line.partition(":")[0] for line in figures.below)
+        print(f"less than {WANTED:.0%} of the lines were reached of: {few}", file=sys.stderr)
+        return 3
+    return 0
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:

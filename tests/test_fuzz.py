@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import time
+from collections import Counter
 from pathlib import Path
 
 import networkx as nx
@@ -34,11 +35,11 @@ from edgeflip.errors import DatasetError, EdgeflipError
 from edgeflip.metrics import describe, wilson
 from edgeflip.support import Journal
 from edgeflip.testing import example_graphs, example_oracle
-from fuzz import all_entries
+from fuzz import all_entries, ending
 from fuzzing.corpus import make_corpus
 from fuzzing.entry import Case, Entry, Room, WrongError
 from fuzzing.mutation import nested
-from fuzzing.reach import Tracer, lines_of_readers, shares
+from fuzzing.reach import READERS, Tracer, lines_of_readers, own_lines, shares
 from fuzzing.running import Plan, Tally, deep_stack, made_case, run_here, run_watched
 from fuzzing.tables import BEGIN, END, Figures, write_between_markers
 from fuzzing.words import dumped, signed
@@ -361,7 +362,7 @@ def test_the_same_seed_draws_the_same_cases_and_another_does_not(corpus, tmp_pat
         first, again, other = (
             [
                 _text_of(name, corpus, tmp_path / f"{name}-{run}-{number}", seed, number)
-                for number in range(5)
+                for number in range(50, 55)
             ]
             for run, seed in enumerate((1, 1, 2))
         )
@@ -385,6 +386,35 @@ def test_every_reader_has_lines_and_they_are_seen_when_reached(tmp_path):
     found, total, left = reached["graphs from files"]
     assert 0 < found < total == found + len(left)
     assert reached["downloads"][0] == 0
+
+
+@pytest.mark.parametrize("place", ["edgeflip.datasets.tu:gone", "edgeflip.datasets.gone"])
+def test_a_reader_that_is_gone_is_noticed(place, monkeypatch):
+    monkeypatch.setitem(READERS, "TU folders", (place,))
+    with pytest.raises((AttributeError, ModuleNotFoundError), match="gone"):
+        lines_of_readers()
+
+
+def test_a_whole_run_that_reaches_too_few_lines_ends_with_another_code(tmp_path, capsys):
+    lines = {
+        (code.co_filename, line)
+        for codes in lines_of_readers().values()
+        for code in codes.values()
+        for line in own_lines(code)
+    }
+    few = {line for line in lines if not line[0].endswith("datasets/tu.py")}
+    failed = {"planted": Tally(Counter(traceback=1))}
+    ends = [
+        ending(Figures([], tallies, reached, 0, 1.0), tmp_path, everything=everything)
+        for tallies, reached, everything in [
+            ({}, lines, True),
+            ({}, few, True),
+            ({}, few, False),
+            (failed, lines, True),
+        ]
+    ]
+    assert ends == [0, 3, 0, 1]
+    assert "90% of the lines were reached of: TU folders\n" in capsys.readouterr().err
 
 
 def test_figures_are_put_between_the_markers_of_a_page(tmp_path):

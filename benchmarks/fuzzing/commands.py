@@ -15,6 +15,7 @@ from typing import Any
 
 from edgeflip.cli import main
 from edgeflip.errors import EdgeflipError
+from fuzzing.chosen import LINES
 from fuzzing.entry import Case, Entry, Room, WrongError
 from fuzzing.mutation import mutated_bytes, nasty_value
 from fuzzing.words import changed_json
@@ -182,7 +183,7 @@ def _word(rng: random.Random) -> str:
     )
 
 
-def _prepared(rng: random.Random, room: Room, line: Sequence[str]) -> str:
+def _prepared(rng: random.Random, room: Room, line: Sequence[str], *, change: bool) -> str:
     """Copy what the line names into its folder, and change one of the files now and then."""
     known = {entry.name for entry in room.corpus.iterdir()}
     named = {word.partition(":")[0].partition("/")[0] for word in line} & known
@@ -190,7 +191,7 @@ def _prepared(rng: random.Random, room: Room, line: Sequence[str]) -> str:
         source = room.corpus / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, room.work / name)
-    if not named or rng.random() < 0.4:
+    if not change or not named or rng.random() < 0.4:
         return ""
     files = [
         path for path in sorted(room.work.rglob("*")) if path.is_file() and path.suffix != ".py"
@@ -198,8 +199,8 @@ def _prepared(rng: random.Random, room: Room, line: Sequence[str]) -> str:
     if not files:
         return ""
     file = rng.choice(files)
-    change = changed_json if file.suffix == ".json" else mutated_bytes
-    file.write_bytes(change(file.read_bytes(), rng))
+    rewrite = changed_json if file.suffix == ".json" else mutated_bytes
+    file.write_bytes(rewrite(file.read_bytes(), rng))
     return f", {file.relative_to(room.work)}: {file.read_bytes()[:200]!r}"
 
 
@@ -259,10 +260,11 @@ def _ended(line: Sequence[str], code: int, out: str, err: str) -> int:
 
 def _command(run: Callable[[Sequence[str], Path], tuple[int, str, str]]) -> Any:
     def make(rng: random.Random, room: Room, number: int) -> Case:
-        line = changed_line(_line(rng), rng)
+        chosen = run is in_process and number < len(LINES)
+        line = LINES[number].split() if chosen else changed_line(_line(rng), rng)
         if run is in_subprocess:
             line = [word.replace("\x00", "").encode("utf-8", "replace").decode() for word in line]
-        files = _prepared(rng, room, line)
+        files = _prepared(rng, room, line, change=not chosen)
 
         def act() -> int:
             return _ended(line, *run(line, room.work))

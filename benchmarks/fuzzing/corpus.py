@@ -20,6 +20,7 @@ from edgeflip.bench import load_spec, run_bench
 from edgeflip.oracle import ModelOracle
 from edgeflip.testing import example_graphs, example_oracle
 from edgeflip.training import oracle_for, save_oracle
+from fuzzing.chosen import PICKLES
 
 MOLECULES = [
     ("CCO", "chain"),
@@ -228,20 +229,8 @@ def pickles() -> list[bytes]:
     arrays += [rows.astype(object), rows[0], np.array(1.0), rows[:0], rows.astype("U3")]
     arrays += [np.zeros(2, dtype=[("a", "f4")]), rows.astype(np.complex64), [1.0, 2.0], {"a": rows}]
     arrays += [np.float32(1), "text", None, rows.astype("datetime64[s]"), print, np.ma.array(rows)]
-    by_hand = [
-        b"cos\nsystem\n(S'true'\ntR.",
-        b"\x80\x04N.",
-        b"\x80\x04]\x94.",
-        b"cnumpy\ndtype\n(S'O8'\nI0\nI1\ntR.",
-        b"c_codecs\nencode\n(Vx\nVutf-8\ntR.",
-        b"cnumpy\nndarray\n.",
-        b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I3\ntVb\ntR.",
-        b"cnumpy\ndtype\n(Vf4\nI0\nI1\ntR(I3\nV?\nNNNI-1\nI-1\nI0\ntb.",
-        b"I1\n(Vx\ntR.",
-        b"I1\n(Vx\ntb.",
-    ]
     made = [pickle.dumps(one, protocol=number) for one in arrays for number in (0, 2, 4, 5)]
-    return made + by_hand
+    return [*PICKLES, *made]
 
 
 def _dig(folder: Path, graphs: list[Data]) -> None:

@@ -280,14 +280,20 @@ def _dig(rng: random.Random, room: Room, number: int) -> Case:
     folder = copied(room, "dig")
     file = rng.choice(sorted(folder.iterdir()))
     before = file.read_bytes()
-    if file.suffix == ".json":
+    # Every other one of the first cases is a pickle as it is.
+    turn, other = divmod(number, 2)
+    chosen = _PICKLES[turn] if turn < len(_PICKLES) and not other else None
+    if chosen is not None:
+        file = next(folder.glob("*.pkl"))
+        file.write_bytes(chosen)
+    elif file.suffix == ".json":
         file.write_bytes(changed_json(before, rng))
     elif file.suffix == ".txt":
         _change_numbers(file, rng)
     else:
         content = before if rng.random() < 0.3 else rng.choice(_PICKLES)
         file.write_bytes(content if rng.random() < 0.4 else mutated_bytes(content, rng))
-    if rng.random() < 0.1:
+    if chosen is None and rng.random() < 0.1:
         file.unlink()
     text = f"{file.name}: {_difference(file, room.corpus / 'dig' / file.name)}"
 

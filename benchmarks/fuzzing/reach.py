@@ -23,7 +23,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "files, gzip and their limits": (
         "edgeflip.support.files",
         "edgeflip.support.limits",
-        "edgeflip.datasets.catalogue:read_inside,unpacked,RequiredFile.read,RequiredFile.place",
+        "edgeflip.datasets.catalogue:RequiredFile.read,RequiredFile.place",
     ),
     "plain JSON": ("edgeflip.support.plain_json",),
     "downloads": ("edgeflip.datasets.download:fetch_file,_download",),
@@ -32,8 +32,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "SMILES": ("edgeflip.datasets.chemistry:molecule_graph",),
     "answers": (
         "edgeflip.search.reading",
-        "edgeflip.search.result:CounterfactualSet.from_dict,CounterfactualSet.load_json,"
-        "_check_payload,_read_answer",
+        "edgeflip.search.result:CounterfactualSet.from_dict,CounterfactualSet.load_json",
         "edgeflip.core.graph_json:graph_from_dict,tensor_from_dict,_flatten,_decode_nonfinite",
         "edgeflip.core.pair_edits:PairEdits.from_dict,PairEdits.read",
         "edgeflip.core.space:space_from_dict",
@@ -43,7 +42,7 @@ READERS: dict[str, tuple[str, ...]] = {
     ),
     "JSON with a checksum, artifacts": (
         "edgeflip.support.storage:checksum,read_json,read_artifact,read_tensors,_read_document,"
-        "_read_tensors,_read_bytes,_tensor_checksum",
+        "_read_tensors,_tensor_checksum",
     ),
     "oracles": ("edgeflip.training.oracles:load_oracle,_read,_rebuild",),
     "explainers": (
@@ -56,8 +55,9 @@ READERS: dict[str, tuple[str, ...]] = {
     "settings": ("edgeflip.support.settings:read_settings", "edgeflip.cli.reading:read_overrides"),
     "journal": ("edgeflip.support.journal:key_of,Journal.__init__,read_rows,_whole_lines,_parsed",),
     "meta.json": (
-        "edgeflip.bench.report.results:read_results,_parse,_text",
-        "edgeflip.bench.folder:open_meta",
+        "edgeflip.bench.report.results:read_results,_notes",
+        "edgeflip.bench.folder:open_meta,read_meta,check_rows_are_there",
+        "edgeflip.bench.shapes:check_row,check_meta",
     ),
     "own models": ("edgeflip.cli.user_model",),
 }
@@ -72,10 +72,7 @@ def lines_of_readers() -> dict[str, dict[int, CodeType]]:
         codes: dict[int, CodeType] = {}
         for place in places:
             name, _, functions = place.partition(":")
-            try:
-                module = importlib.import_module(name)
-            except ModuleNotFoundError:
-                continue
+            module = importlib.import_module(name)
             wanted = functions.split(",") if functions else None
             for code in _codes(module, wanted):
                 codes[id(code)] = code
@@ -88,9 +85,9 @@ def _codes(module: ModuleType, wanted: list[str] | None) -> Iterator[CodeType]:
         for name in wanted:
             value: Any = module
             for part in name.split("."):
-                value = inspect.getattr_static(value, part, None)
-            if value is not None:
-                yield from _nested(_function(value).__code__)
+                # A name that is gone must not pass for a reader that is reached.
+                value = inspect.getattr_static(value, part)
+            yield from _nested(_function(value).__code__)
         return
     for value in vars(module).values():
         if getattr(value, "__module__", None) != module.__name__:

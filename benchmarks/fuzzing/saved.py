@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from edgeflip import load_explainer, load_oracle, make_explainer
-from edgeflip.bench import load_spec, run_bench, write_report
+from edgeflip import EdgeFlip, load_explainer, load_oracle, make_explainer
+from edgeflip.bench import list_specs, load_spec, run_bench, write_report
 from edgeflip.bench.report import read_results
 from edgeflip.cli.reading import read_overrides
 from edgeflip.oracle import ModelOracle
 from edgeflip.search import CounterfactualSet, verify_certificate
 from edgeflip.support import Journal, read_tensors, write_tensors
 from edgeflip.testing import example_graphs, example_oracle
+from fuzzing.chosen import ANSWERS, EXPLAINERS, SPECS, put
 from fuzzing.entry import Case, Entry, Room
 from fuzzing.mutation import mutated_bytes, mutated_tree, nasty_value
 from fuzzing.rightness import require
@@ -51,7 +52,11 @@ def _answer(rng: random.Random, room: Room, number: int) -> Case:
     names = ("answer.json", "answer_targeted.json", "answer_molecule.json")
     content = (room.corpus / rng.choice(names)).read_bytes()
     before = json.loads(content)
-    if rng.random() < 0.15:
+    if number < len(ANSWERS):
+        content = (room.corpus / "answer.json").read_bytes()
+        before = json.loads(content)
+        content = dumped(signed(put(json.loads(content), *ANSWERS[number])))
+    elif rng.random() < 0.15:
         content = mutated_bytes(content, rng)
     else:
         changed = _changed_answer(json.loads(content), rng)
@@ -136,11 +141,22 @@ def _oracle(rng: random.Random, room: Room, number: int) -> Case:
 
 def _explainer(rng: random.Random, room: Room, number: int) -> Case:
     name = rng.choice(("explainer_edgeflip", "explainer_random", "explainer_cf2"))
+    if number < len(EXPLAINERS):
+        name = "explainer_edgeflip"
     folder = copied(room, name)
-    text = _changed_artifact(folder, rng)
+    if number < len(EXPLAINERS):
+        config = folder / "config.json"
+        text = f"config.json: {EXPLAINERS[number]}"
+        config.write_bytes(
+            dumped(signed(put(json.loads(config.read_bytes()), *EXPLAINERS[number])))
+        )
+    else:
+        text = _changed_artifact(folder, rng)
+    by_class = number < len(EXPLAINERS) or rng.random() < 0.2
 
     def run() -> Any:
-        explainer = load_explainer(folder, _oracle_of_answers())
+        load = EdgeFlip.load if by_class else load_explainer
+        explainer = load(folder, _oracle_of_answers())
         repr(explainer)
         return explainer
 
@@ -162,37 +178,15 @@ def toml_text(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-# Of the right type, and senseless all the same.
-_SPEC_VALUES: dict[str, list[Any]] = {
-    "datasets": [[], ["ba_2motifs", "BA-2Motifs"], ["nowhere"], ["ba_4motifs"]],
-    "seeds": [[], [-1], [0, 0], [2**70]],
-    "graphs": [0, -3, {"ba_9": 2}, {"ba_2motifs": 0}, 10**12],
-    "keep": [0, -1, 10**12],
-    "seconds": [0.0, -1.0, 1e999, 1e-300],
-    "profile": ["", "fast", "paper"],
-    "methods": [
-        [],
-        [{"name": "random"}, {"name": "random"}],
-        [{"name": "nothing"}],
-        [{"name": "random", "datasets": ["ba_9"]}],
-        [{"name": "random", "datasets": []}],
-        [{"name": "random", "settings": {"nothing": 1}}],
-        [{"name": "edgeflip", "label": "dr-cfgnn -DeN +OH"}],
-        [{"name": "dr-cfgnn", "label": "dr-cfgnn -DeN +OH"}],
-        [{"name": "random", "profile": "fast"}],
-    ],
-}
-
-
 def _spec(rng: random.Random, room: Room, number: int) -> Case:
     content = (room.corpus / rng.choice(("spec.toml", "tiny.toml"))).read_bytes()
-    if rng.random() < 0.35:
+    if number >= len(SPECS) and rng.random() < 0.35:
         content = mutated_bytes(content, rng)
     else:
         table = tomllib.loads(content.decode())
-        if rng.random() < 0.4:
-            key = rng.choice(sorted(_SPEC_VALUES))
-            table[key] = rng.choice(_SPEC_VALUES[key])
+        if number < len(SPECS) or rng.random() < 0.4:
+            key, value = SPECS[number] if number < len(SPECS) else rng.choice(SPECS)
+            table[key] = value
         else:
             table = mutated_tree(table, rng)
         if isinstance(table, dict):
@@ -202,13 +196,14 @@ def _spec(rng: random.Random, room: Room, number: int) -> Case:
         content = text.encode()
     path = room.work / "spec.toml"
     path.write_bytes(content)
+    packaged = rng.choice([*list_specs(), "nothing"]) if rng.random() < 0.05 else None
 
     def run() -> Any:
-        _, spec = load_spec(path)
+        _, spec = load_spec(packaged or path)
         spec.checksum()
         return spec
 
-    return Case(run, f"load_spec: {shown(content)}")
+    return Case(run, f"load_spec: {packaged or shown(content)}")
 
 
 def _set_values(rng: random.Random, room: Room, number: int) -> Case:

@@ -34,6 +34,15 @@ class Figures:
         """How many cases failed."""
         return sum(tally.failed for tally in self.tallies.values())
 
+    @property
+    def below(self) -> list[str]:
+        """Readers of which too few lines were reached, with the lines that are left."""
+        return [
+            f"{name}: {', '.join(left[:12])}"
+            for name, (found, total, left) in shares(self.reached).items()
+            if found < WANTED * total
+        ]
+
     def as_table(self) -> dict[str, Any]:
         """Plain values, for programs."""
         return {
@@ -87,13 +96,13 @@ class Figures:
 
     def _lines(self) -> str:
         lines = ["| reader | lines reached | of | share |", "| --- | --- | --- | --- |"]
-        below = []
-        for name, (found, total, left) in shares(self.reached).items():
+        for name, (found, total, _) in shares(self.reached).items():
             lines.append(f"| {name} | {found} | {total} | {100 * found / max(total, 1):.0f} % |")
-            if found < WANTED * total:
-                below.append(f"{name}: {', '.join(left[:12])}")
-        if below:
-            lines += ["", f"Below {100 * WANTED:.0f} %, lines not reached: {'; '.join(below)}."]
+        if self.below:
+            lines += [
+                "",
+                f"Below {100 * WANTED:.0f} %, lines not reached: {'; '.join(self.below)}.",
+            ]
         return "\n".join(lines)
 
     def _failures(self) -> str:

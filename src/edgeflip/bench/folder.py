@@ -150,5 +150,7 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
         for row in rows
     ]
     part = path.with_suffix(".parquet.part")
-    pq.write_table(pa.Table.from_pylist(flat), part)
+    # By a name with a colon, such as that of a time, pyarrow would look for another file system.
+    with part.open("wb") as file:
+        pq.write_table(pa.Table.from_pylist(flat), file)
     os.replace(part, path)

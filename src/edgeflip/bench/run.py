@@ -19,7 +19,7 @@ from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
 from edgeflip.datasets import canonical_name, list_datasets
 from edgeflip.errors import ConfigError, DatasetError, unknown_name
-from edgeflip.support import RESULTS, Journal, Key, Row, progress_bar, write_json
+from edgeflip.support import RESULTS, Journal, Key, Row, as_path, progress_bar, write_json
 
 # Graphs that a worker takes at a time, and those of a method that explains many at once.
 _CHUNK, _TOGETHER = 5, 50
@@ -89,7 +89,7 @@ def run_bench(
         raise ConfigError(f"expected at least one worker, got {workers}.")
     _check(spec)
     part = _Part.of(spec, datasets, methods)
-    location = Path(folder)
+    location = as_path(folder, ConfigError)
     if location.exists() and not location.is_dir():
         raise ConfigError(
             f"expected a folder for the results, got the file {location}; give another."

@@ -37,6 +37,7 @@ from edgeflip.core.edits import (
 from edgeflip.core.graphs import (
     Edge,
     PairSpace,
+    check_edges,
     edge_pairs,
     fingerprint,
     no_graph,
@@ -95,6 +96,7 @@ __all__ = [
     "base_adjacency",
     "cancelled",
     "candidate_keys",
+    "check_edges",
     "check_fill",
     "edge_attributes",
     "edge_pairs",

@@ -15,7 +15,7 @@ from edgeflip.core.constraint_words import in_words
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
 from edgeflip.errors import ConstraintError, EditError
-from edgeflip.support import plain_number
+from edgeflip.support import check_fields
 
 Rule: TypeAlias = Callable[[Data, EditSet], bool]
 """A test of a whole edit set on its input graph: true when the edits are allowed."""
@@ -65,31 +65,23 @@ class Constraints:
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot be met and store collections in one form."""
+        check_fields(
+            self,
+            error=ConstraintError,
+            advice="write max_edits=3, frozen_nodes={3}, frozen_edges={(0, 1)} and room={3: 1}",
+        )
         for name in ("max_added", "max_removed", "max_edits"):
-            limit = plain_number(getattr(self, name))
-            object.__setattr__(self, name, limit)
-            if limit is not None and (not isinstance(limit, int) or limit < 0):
+            limit = getattr(self, name)
+            if limit is not None and limit < 0:
                 raise ConstraintError(
                     f"expected {name} as a number of edges (0 or more) or None, got {limit!r}."
                 )
-        try:
-            nodes = frozenset(int(node) for node in self.frozen_nodes)
-            kept, barred = _sorted_pairs(self.frozen_edges), _sorted_pairs(self.forbidden_pairs)
-            room = {int(node): int(edges) for node, edges in dict(self.room).items()}
-        except (TypeError, ValueError) as error:
+        if min(self.room.values(), default=0) < 0:
             raise ConstraintError(
-                "expected frozen_nodes as node numbers, frozen_edges and forbidden_pairs as pairs of "
-                f"them, room as numbers by node, got something else ({error}); write {{3}}, {{(0, 1)}} "
-                "and {3: 1}."
-            ) from error
-        if min(room.values(), default=0) < 0:
-            raise ConstraintError(
-                f"expected room of 0 or more edges at every node, got {min(room.values())}; correct it."
+                f"expected room of 0 or more edges at every node, got {min(self.room.values())}; correct it."
             )
-        object.__setattr__(self, "room", room)
-        object.__setattr__(self, "frozen_nodes", nodes)
-        object.__setattr__(self, "frozen_edges", kept)
-        object.__setattr__(self, "forbidden_pairs", barred)
+        for name in ("frozen_edges", "forbidden_pairs"):
+            object.__setattr__(self, name, _sorted_pairs(getattr(self, name)))
         rules = (self.rules,) if callable(self.rules) else self.rules
         if not isinstance(rules, list | tuple) or not all(callable(rule) for rule in rules):
             raise ConstraintError(
@@ -206,13 +198,14 @@ class Constraints:
             {3: 1}
         """
         values = dict(plain)
-        rules = [rule for rule in values.pop("rules", ()) if rule != stays_connected.__name__]
+        rules = values.pop("rules", ())
+        if isinstance(rules, list | tuple):
+            rules = [rule for rule in rules if rule != stays_connected.__name__]
         if rules:
             raise ConstraintError(
                 f"expected constraints without rules in Python, got {rules}; give the constraints "
                 "themselves, only the names of their rules were kept."
             )
-        values["room"] = dict(values.get("room", ()))
         try:
             return cls(**values)
         except TypeError as error:
@@ -407,7 +400,7 @@ def _limit(limit: int | None, available: int) -> int:
 
 
 def _sorted_pairs(pairs: Iterable[Edge]) -> frozenset[Edge]:
-    return frozenset((min(int(u), int(v)), max(int(u), int(v))) for u, v in pairs)
+    return frozenset((min(u, v), max(u, v)) for u, v in pairs)
 
 
 FREE = Constraints()

@@ -87,7 +87,7 @@ class PairSpace:
         """
         num_nodes = _checked_num_nodes(graph)
         _check_features(graph, num_nodes)
-        source, target = _checked_edge_index(graph, num_nodes)
+        source, target = check_edges(graph, num_nodes)
         _check_edge_attributes(graph)
         column = torch.arange(source.numel())
         proper = source != target
@@ -133,9 +133,15 @@ class PairSpace:
 
     def non_edge_ids(self) -> Tensor:
         """Ids of all pairs without an edge, ascending [num_pairs - m]."""
-        missing = torch.ones(self.num_pairs, dtype=torch.bool)
-        missing[self.edge_ids] = False
-        return missing.nonzero().flatten()
+        try:
+            missing = torch.ones(self.num_pairs, dtype=torch.bool)
+            missing[self.edge_ids] = False
+            return missing.nonzero().flatten()
+        except (RuntimeError, TypeError, MemoryError):
+            raise GraphError(
+                f"expected a graph whose node pairs fit into memory, got {self.num_pairs:,} of them; allow "
+                "no additions, or take a part of the graph."
+            ) from None
 
     def ids_of(self, edges: Iterable[Edge]) -> Tensor:
         """Pair ids of edges given as node pairs, in either orientation.
@@ -161,6 +167,8 @@ class PairSpace:
 
 # A table entry per pair makes look-ups one gather; above this many pairs (n > 2,800) memory wins.
 _TABLE_LIMIT = 4_000_000
+# Ids of pairs, and eight times the square of this, fit into 64 bits.
+_MOST_NODES = 500_000_000
 
 
 def edge_pairs(graph: Data) -> frozenset[Edge]:
@@ -221,6 +229,10 @@ def _edge_index(graph: Data) -> Tensor:
             f"expected a graph with edge_index, got one with {edge_index!r}; "
             "set edge_index (an empty [2, 0] tensor for a graph without edges)."
         )
+    if edge_index.layout != torch.strided:
+        raise GraphError(
+            f"expected a dense edge_index, got {edge_index.layout}; pass edge_index.to_dense()."
+        )
     return edge_index
 
 
@@ -267,6 +279,10 @@ def _checked_num_nodes(graph: Data) -> int:
         raise GraphError(
             "expected a graph with nodes, got an empty one; give it at least two nodes."
         )
+    if num_nodes > _MOST_NODES:
+        raise GraphError(
+            f"expected a graph of at most {_MOST_NODES:,} nodes, got {num_nodes:,}; correct num_nodes."
+        )
     if num_nodes == 1:
         raise GraphError(
             "expected a graph with at least two nodes, got one node; there is no node pair to edit."
@@ -274,7 +290,8 @@ def _checked_num_nodes(graph: Data) -> int:
     return num_nodes
 
 
-def _checked_edge_index(graph: Data, num_nodes: int) -> Tensor:
+def check_edges(graph: Data, num_nodes: int) -> Tensor:
+    """The edge_index of a graph, checked for its type, its shape and the nodes it names [2, edges]."""
     edge_index = _edge_index(graph)
     if edge_index.dim() != 2 or edge_index.size(0) != 2 or edge_index.is_floating_point():
         raise GraphError(
@@ -301,6 +318,8 @@ def _check_features(graph: Data, num_nodes: int) -> None:
             f"expected node features x with one row per node ({num_nodes}), "
             f"got {list(x.shape) if isinstance(x, Tensor) else type(x).__name__}; correct x."
         )
+    if x.layout != torch.strided:
+        raise GraphError(f"expected dense node features, got {x.layout}; pass x.to_dense().")
     if x.is_floating_point() and not bool(torch.isfinite(x).all()):
         row = int((~torch.isfinite(x.reshape(num_nodes, -1)).all(dim=1)).nonzero()[0])
         raise GraphError(
@@ -319,6 +338,8 @@ def _check_edge_attributes(graph: Data) -> None:
                 f"expected {key} with one row per column of edge_index ({graph.num_edges}), got "
                 f"{list(value.shape) if isinstance(value, Tensor) else type(value).__name__}; correct {key}."
             )
+        if value.layout != torch.strided:
+            raise GraphError(f"expected a dense {key}, got {value.layout}; pass {key}.to_dense().")
         if value.is_floating_point() and not bool(torch.isfinite(value).all()):
             raise GraphError(f"expected a finite {key}, got NaN or infinity; clean it first.")
 

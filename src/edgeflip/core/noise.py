@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Generator, Tensor
@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from edgeflip.core.edits import EditSet, apply_edits, edge_attributes
 from edgeflip.core.graphs import PairSpace
 from edgeflip.errors import ConfigError
-from edgeflip.support import check_seed
+from edgeflip.support import check_fields, check_seed, plain_number
 
 EdgeNoise: TypeAlias = Literal["either", "remove"]
 
@@ -43,6 +43,7 @@ class Noise:
 
     def __post_init__(self) -> None:
         """Refuse shares beyond 0 to 1 and a sigma below 0."""
+        check_fields(self)
         for name in ("edge_share", "node_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(
@@ -50,10 +51,6 @@ class Noise:
                 )
         if not 0 <= self.sigma < math.inf:
             raise ConfigError(f"expected sigma of 0 or more, got {self.sigma!r}; correct sigma.")
-        if self.edges not in get_args(EdgeNoise):
-            raise ConfigError(
-                f"expected edges to be 'either' or 'remove', got {self.edges!r}; choose one of them."
-            )
 
     @classmethod
     def for_dataset(cls, name: str) -> Noise:
@@ -90,6 +87,7 @@ def add_noise(graph: Data, noise: Noise, *, seed: int) -> Data:
         >>> add_noise(triangle, Noise(), seed=0).num_edges
         4
     """
+    seed = plain_number(seed)
     check_seed(seed)
     space = PairSpace.of(graph)
     generator = _generator(space, seed)

@@ -23,10 +23,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs
+from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs, no_graph
 from edgeflip.errors import ConfigError, GraphError, shown
 from edgeflip.search import Counterfactual, CounterfactualSet
-from edgeflip.support import check_limit
+from edgeflip.support import check_limit, checked_call
 
 SINGLE_BOND = torch.tensor([1, 0, 0])
 """The row that PyG's `from_smiles` gives a single bond: the fill for added bonds."""
@@ -47,6 +47,7 @@ def rdkit_chem() -> ModuleType:
     return module
 
 
+@checked_call(GraphError)
 def molecule_graph(smiles: str, *, bonds: bool = False) -> Data:
     """The graph of a SMILES with PyG's nine atom features as numbers.
 
@@ -110,10 +111,8 @@ def check_smiles(smiles: str) -> None:
     """Refuse a SMILES of more atoms than allowed, before RDKit reads it.
 
     Raises:
-        GraphError: If it is too long, or no text.
+        GraphError: If it is too long.
     """
-    if not isinstance(smiles, str):
-        raise GraphError(f"expected a SMILES, got {shown(smiles)}; give a text.")
     check_limit("atoms", len(smiles) // _LETTERS_PER_ATOM, "a SMILES", GraphError)
     check_limit("atoms", len(_ATOM.findall(smiles)), "a SMILES", GraphError)
 
@@ -165,15 +164,14 @@ def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | N
     chem = rdkit_chem()
     if isinstance(what, Data):
         return str(chem.MolToSmiles(_without_hydrogens(molecule(what))))
+    if not isinstance(what, CounterfactualSet):
+        raise no_graph(what)
     chosen = counterfactual or what.best
     if chosen is None:
-        raise GraphError(
-            "expected an answer with a counterfactual, got none; check answer.found first."
-        )
+        raise GraphError("expected an answer with a counterfactual, got none; see answer.found.")
     try:
-        return str(
-            chem.MolToSmiles(_without_hydrogens(_edited(molecule(what.graph), chosen.edits)))
-        )
+        edited = _edited(molecule(what.graph), chosen.edits)
+        return str(chem.MolToSmiles(_without_hydrogens(edited)))
     except _ImpossibleError as error:
         raise GraphError(
             f"expected a counterfactual that is a possible molecule, got one where {error}; "
@@ -181,6 +179,7 @@ def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | N
         ) from None
 
 
+@checked_call()
 def molecule_constraints(
     graph: Data,
     *,
@@ -341,6 +340,8 @@ def _parsed(graph: Data) -> tuple[Any, EditSet | None]:
 
 def _smiles(graph: Data) -> str | None:
     """The SMILES of a graph, or of the one it was edited from."""
+    if not isinstance(graph, Data):
+        raise no_graph(graph)
     known = graph.to_dict()
     smiles = known.get("smiles", known.get("edited_from"))
     return smiles if isinstance(smiles, str) else None

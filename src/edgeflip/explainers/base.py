@@ -30,6 +30,7 @@ from edgeflip.explainers.checking import (
     frozen,
     know_classes,
     listed,
+    overridden,
     ranking_words,
     training_graphs,
     width_of,
@@ -151,7 +152,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         """
         check_dataset(dataset, profile)
         preset = load_preset(dataset, profile)
-        values = {**cls._preset_table(preset), **(overrides or {})}
+        values = overridden(cls._preset_table(preset), overrides)
         settings = read_settings(cls.config_type, values, where=f"the method '{cls.name}'")
         # Explainers of other packages may not know of rankings.
         return cls(settings) if ranking is None else cls(settings, ranking=ranking)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from edgeflip.oracle import (
     outputs_of,
 )
 from edgeflip.search import Problem, Ranking, needs_of, ranking_name
+from edgeflip.support import checked_call
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
@@ -140,6 +141,12 @@ def check_options(given: ExplainOptions) -> None:
         raise ConfigError(
             f"expected watch as a function of a step, got {type(watch).__name__}; pass one or leave it out."
         )
+
+
+@checked_call()
+def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The settings of a preset with those that the caller gave in their place."""
+    return {**table, **(overrides or {})}
 
 
 def allowance(explainer: CounterfactualExplainer[Any], budget: Budget | None = None) -> Allowance:

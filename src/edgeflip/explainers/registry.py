@@ -70,8 +70,8 @@ def check_method(name: str) -> None:
     Raises:
         UnknownNameError: With the nearest name there is.
     """
-    if _spelt(name) not in list_explainers():
-        raise unknown_name("method", name, list_explainers())
+    if not isinstance(name, str) or _spelt(name) not in list_explainers():
+        raise unknown_name("method", str(name), list_explainers())
 
 
 def make_explainer(

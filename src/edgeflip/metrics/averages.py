@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 
 from scipy.stats import binomtest
 
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ConfigError, shown
+from edgeflip.support import checked_call
 
 Value: TypeAlias = float | Sequence[float] | None
 """What a metric says of one subject: a number, several that count by themselves, or nothing."""
@@ -95,6 +96,11 @@ class Proportion:
         return self.hits / self.trials if self.trials else math.nan
 
 
+# Up to here floating-point numbers count.
+_MOST_TRIALS = 2**53
+
+
+@checked_call()
 def wilson(hits: int, trials: int) -> Proportion:
     """A share with Wilson's 95 % score interval, which holds for few trials as well.
 
@@ -103,9 +109,10 @@ def wilson(hits: int, trials: int) -> Proportion:
         >>> f"{share.value:.2f} in {share.low:.3f} to {share.high:.3f}"
         '0.80 in 0.490 to 0.943'
     """
-    if not 0 <= hits <= trials:
+    if not 0 <= hits <= trials <= _MOST_TRIALS:
         raise ConfigError(
-            f"expected hits from 0 to the number of trials, got {hits} of {trials}; correct the counts."
+            f"expected hits from 0 to the number of trials, and at most {_MOST_TRIALS:,} of these, got "
+            f"{shown(hits)} of {shown(trials)}; correct the counts."
         )
     if not trials:
         return Proportion(0, 0, math.nan, math.nan)

@@ -19,8 +19,9 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Edge, EditSet
+from edgeflip.core import Edge, EditSet, check_edges, no_graph
 from edgeflip.errors import GraphError
+from edgeflip.support import check_limit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -155,10 +156,13 @@ def _same_width(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 def _neighbours(graph: Data) -> Floats | sparse.csr_array:
     """The adjacency matrix without self-loops, sparse for large graphs [n, n]."""
+    if not isinstance(graph, Data):
+        raise no_graph(graph)
     count = int(graph.num_nodes or 0)
     if not count:
         raise GraphError("expected graphs with nodes, got an empty one; leave it out.")
-    u, v = graph.edge_index.detach().cpu().numpy()
+    check_limit("nodes", count, "a graph", GraphError)
+    u, v = check_edges(graph, count).numpy()
     u, v = u[u != v], v[u != v]
     if count > _DENSE_NODES:
         return sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))

@@ -18,6 +18,7 @@ from torch_geometric.nn import GCNConv, global_add_pool, global_max_pool, global
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from edgeflip.errors import ConfigError
+from edgeflip.support import check_fields, check_limit
 
 Readout = Literal["mean", "max", "sum"]
 
@@ -40,20 +41,17 @@ class GCNConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        # A config read from JSON has a list here.
-        object.__setattr__(self, "layers", tuple(self.layers))
+        check_fields(self, advice="for example use layers=(20, 20, 20)")
         widths = (self.num_features, self.num_classes, *self.layers)
-        if not self.layers or any(type(width) is not int or width < 1 for width in widths):
+        if not self.layers or min(widths) < 1:
             raise ConfigError(
                 "a GCN needs whole numbers of at least 1 for features, classes and one or more "
                 f"layers, got {self.num_features}, {self.num_classes} and {self.layers}; "
                 "for example use layers=(20, 20, 20)."
             )
-        if self.readout not in _SPARSE_READOUT:
-            raise ConfigError(
-                f"readout must be one of {', '.join(_SPARSE_READOUT)}, got '{self.readout}'; "
-                "choose one of them."
-            )
+        ways = pairwise((self.num_features, *self.layers, self.num_classes))
+        largest = max(before * after for before, after in ways)
+        check_limit("features", largest, "a layer of a GCN", ConfigError)
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(
                 f"dropout must be at least 0 and below 1, got {self.dropout}; use 0 for none."

@@ -6,15 +6,30 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from edgeflip.core import EditSpace, PairEdits, PairSpace, base_adjacency, edge_attributes
+from edgeflip.core import (
+    EditSpace,
+    PairEdits,
+    PairSpace,
+    base_adjacency,
+    edge_attributes,
+    no_graph,
+)
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
-from edgeflip.oracle.calling import CallFunction, CallStyle, ModelCall, advice, bind_call, joined
+from edgeflip.oracle.calling import (
+    CallFunction,
+    CallStyle,
+    ModelCall,
+    advice,
+    bind_call,
+    device_for,
+    joined,
+)
 from edgeflip.oracle.outputs import (
     OutputReader,
     Returns,
@@ -24,6 +39,7 @@ from edgeflip.oracle.outputs import (
     one_line,
     two_columns,
 )
+from edgeflip.support import checked_call
 
 Batching: TypeAlias = Literal["auto", "sparse", "dense"]
 
@@ -70,6 +86,7 @@ class ModelOracle:
         torch.Size([1, 2])
     """
 
+    @checked_call()
     def __init__(
         self,
         model: Model,
@@ -84,9 +101,6 @@ class ModelOracle:
         class_names: Sequence[str] | None = None,
         task: Task = "classification",
     ) -> None:
-        _check_choice("returns", returns, get_args(Returns))
-        _check_choice("task", task, get_args(Task))
-        _check_choice("path", path, ("auto", "sparse", "dense"))
         if (batch_size is not None and batch_size < 1) or memory < 1:
             raise ConfigError(
                 f"expected batch_size and memory of at least 1, got {batch_size} and {memory}."
@@ -112,9 +126,7 @@ class ModelOracle:
                 "expected num_classes for a model whose answers are labels, got none; pass num_classes=."
             )
         self._reader = OutputReader(task, returns, known, names)
-        self.device: torch.device = (
-            torch.device(device) if device is not None else _device_of(model)
-        )
+        self.device = device_for(model, device)
         self._users = 0
         self._saved: list[tuple[Any, str, bool]] = []
         self._prepare_runtime()
@@ -178,6 +190,9 @@ class ModelOracle:
         return self._answers(graphs)
 
     def _answers(self, graphs: Sequence[Data]) -> Tensor:
+        wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
+        if wrong is not None:
+            raise no_graph(wrong)
         answers = []
         with self.frozen(), torch.no_grad():
             step = self._chunk(graphs[0]) if len(graphs) else 1
@@ -430,15 +445,3 @@ def _offers_dense_path(kind: type) -> bool:
         if "dense_logits" in names or "forward" in names:
             return "dense_logits" in names and "forward" in names and hasattr(kind, "project")
     return False
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}.")
-
-
-def _device_of(model: object) -> torch.device:
-    if isinstance(model, nn.Module):
-        for parameter in model.parameters():
-            return parameter.device
-    return torch.device("cpu")

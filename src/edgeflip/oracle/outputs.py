@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
-from edgeflip.errors import ConfigError, OracleError
+from edgeflip.errors import ConfigError, OracleError, shown
 
 Returns: TypeAlias = Literal["logits", "probabilities", "labels"]
 
@@ -145,10 +145,11 @@ def checked_names(
     """Class names as a tuple, checked against the number of classes where one is known."""
     if names is None:
         return None
-    given = [] if isinstance(names, str) else list(names)
+    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    given = list(names) if listed else []
     if not given or not all(isinstance(name, str) for name in given):
         raise ConfigError(
-            f"expected class_names as a list of texts, one per class, got {names!r}; write ['no', 'yes']."
+            f"expected class_names as a list of texts, one each, got {shown(names)}; write ['no', 'yes']."
         )
     # A model that edgeflip made says so itself.
     own = getattr(getattr(model, "config", None), "num_classes", None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeflip.errors import ConfigError, unknown_name
 from edgeflip.presets.schema import Expected, ExpectedResult, OracleSettings, Preset
-from edgeflip.support import read_settings
+from edgeflip.support import checked_call, read_settings
 
 __all__ = [
     "PROFILES",
@@ -27,6 +27,7 @@ PROFILES = ("paper", "cpu", "smoke")
 _FALLBACK = "default"
 
 
+@checked_call()
 def preset_name(dataset: str | None, profile: str = "cpu") -> str | None:
     """The name under which a dataset has a preset, None if it has none of its own.
 
@@ -55,6 +56,7 @@ def check_dataset(dataset: str | None, profile: str = "cpu") -> None:
         raise type(error)(f"{error} For other data leave the dataset out.")
 
 
+@checked_call()
 def _names(profile: str) -> list[str]:
     """Names of the datasets that have a preset."""
     if profile not in PROFILES:
@@ -65,6 +67,7 @@ def _names(profile: str) -> list[str]:
     return sorted(name for name in names if name != _FALLBACK)
 
 
+@checked_call()
 def load_preset(dataset: str | None, profile: str = "cpu") -> Preset:
     """The preset of a dataset, or the one for any data if it has none of its own.
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from edgeflip.core import PAD
 from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.support import check_fields
 
 SCORE_DECIMALS = 4
 """Scores are compared to this many decimals: batch size alone moves the last digits."""
@@ -83,6 +84,7 @@ class SizeWeightedFidelity:
 
     def __post_init__(self) -> None:
         """Refuse a weight that would rise again."""
+        check_fields(self)
         if not (self.gamma > 0 and self.max_size >= 1):
             raise ConfigError(
                 f"expected gamma above 0 and max_size of at least 1, got {self.gamma} and {self.max_size}."
@@ -209,11 +211,11 @@ class Mix:
 
     def __post_init__(self) -> None:
         """Refuse unknown names and weights that are not above 0."""
+        check_fields(self, advice="write Mix({'paper': 1.0, 'plausible': 0.5})")
         for name, weight in self.weights.items():
             if name not in RANKINGS:
                 raise unknown_name("ranking", str(name), RANKINGS)
-            number = isinstance(weight, int | float) and not isinstance(weight, bool)
-            if not (number and 0 < weight < math.inf):
+            if not 0 < weight < math.inf:
                 raise ConfigError(
                     f"expected a weight above 0 for the ranking '{name}', got {weight!r}; "
                     "leave out what should not count."

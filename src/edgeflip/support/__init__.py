@@ -1,5 +1,9 @@
 """What has nothing to do with graphs: files, seeds, settings, progress, threads, versions."""
 
+from edgeflip.support.arguments import (
+    check_fields,
+    checked_call,
+)
 from edgeflip.support.clock import (
     cpu_seconds,
 )
@@ -77,8 +81,10 @@ __all__ = [
     "Row",
     "as_path",
     "building",
+    "check_fields",
     "check_limit",
     "check_seed",
+    "checked_call",
     "checksum",
     "code_version",
     "cpu_seconds",

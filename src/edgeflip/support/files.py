@@ -17,9 +17,12 @@ _CHUNK = 2**20
 def as_path(path: Any, error: type[EdgeflipError] = DatasetError) -> Path:
     """A path, or one sentence about what is none."""
     try:
-        return Path(path)
-    except TypeError:
+        made = Path(path)
+        if b"\0" in os.fsencode(made):
+            raise ValueError
+    except (TypeError, ValueError):
         raise error(f"expected a path, got {shown(path)}; give a text or a pathlib.Path.") from None
+    return made
 
 
 def read_file(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from edgeflip.errors import ArtifactError
-from edgeflip.support.files import read_packed
+from edgeflip.support.files import as_path, read_packed
 from edgeflip.support.plain_json import parse_json
 from edgeflip.support.storage import checksum
 
@@ -53,7 +53,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = as_path(path, ArtifactError)
         self.repaired = False
         content = _content(path) if os.path.lexists(path) else b""
         whole, kept = _whole_lines(content, path, all_signed=True)
