@@ -206,7 +206,7 @@ def test_a_saved_answer_is_verified_on_the_command_line(tmp_path, capsys):
         main(["verify", str(path), "--oracle", str(folder)])
     assert end.value.code == 0, capsys.readouterr().err
     said = capsys.readouterr().out
-    assert said.startswith("Verified with ")
+    assert said.startswith("Verified by asking about ")
     assert "(with at most 4 edits)" in said
 
 

@@ -45,7 +45,7 @@ def warnings_of(answer):
 def test_one_output_that_nobody_called_a_logit_is_said_with_the_answer(tmp_path):
     answer = explain(Around(one_logit), GRAPH)
     assert "task='regression'" in warnings_of(answer)
-    assert "num_classes=2" in warnings_of(answer)
+    assert "class_names=[" in warnings_of(answer)
     saved = CounterfactualSet.load_json(answer.save_json(tmp_path / "answer.json"))
     assert warnings_of(saved) == warnings_of(answer)
     told = ModelOracle(Around(one_logit), num_classes=2)
@@ -135,3 +135,31 @@ def test_an_ordinary_search_without_an_answer_has_no_warning():
     answer = explain(unreachable, GRAPH, method="random")
     assert not answer.found
     assert not warnings_of(answer)
+
+
+def test_one_output_that_was_called_a_logit_is_not_taken_for_a_probability():
+    graph = example_graphs(1, seed=4)[0]
+
+    class Near(torch.nn.Module):
+        def forward(self, x, edge_index, batch):
+            count = torch.zeros(int(batch.max()) + 1).index_add(
+                0, batch[edge_index[0]], torch.full((edge_index.size(1),), 0.001)
+            )
+            return (0.5 + count)[:, None]
+
+    answer = ModelOracle(Near(), class_names=["no", "yes"])
+    told = explain(answer, graph).trace.notes.get("warnings", [])
+    assert not any("probabilities" in warning for warning in told)
+
+
+def test_a_model_that_says_otherwise_of_a_graph_alone_is_said():
+    graph = example_graphs(1, seed=4)[0]
+    model = example_oracle().model
+
+    class Crowded(torch.nn.Module):
+        def forward(self, x, edge_index, batch):
+            crowd = int(batch.max()) > 0
+            return model(x, edge_index, batch) + torch.tensor([0.0, 0.8 * crowd])
+
+    told = explain(Crowded(), graph).trace.notes.get("warnings", [])
+    assert any("differently about the same graph" in warning for warning in told)

@@ -19,6 +19,7 @@ from edgeflip import (
     EdgeFlip,
     EditSet,
     explain,
+    graph_from_networkx,
     list_explainers,
     make_explainer,
     verify_certificate,
@@ -179,8 +180,8 @@ def test_nodes_are_called_by_their_names_words_or_atoms():
 
 
 def test_many_edits_are_counted_and_not_listed():
-    edits = EditSet(added={(0, node) for node in range(1, 6)}, removed={(1, 2), (1, 3)})
-    assert edits_in_words(Data(num_nodes=9), edits) == "adding 5 and removing 2 edges"
+    edits = EditSet(added={(0, node) for node in range(1, 14)}, removed={(1, 2), (1, 3)})
+    assert edits_in_words(Data(num_nodes=19), edits) == "adding 13 and removing 2 edges"
 
 
 def test_rows_have_the_names_of_classes_and_make_a_table(monkeypatch):
@@ -205,3 +206,33 @@ def test_answers_show_themselves_in_a_line():
     answer = both()
     assert repr(answer) == "<CounterfactualSet: class 0 (1.00) → class 1 (.70) by 1 edit, 20 kept>"
     assert len(repr(answer.best)) < 120
+
+
+def test_several_answers_are_told_one_after_the_other():
+    answer = both(number=3)
+    assert len(answer) == 3
+    assert "Or else: adding the edge 0–2 gives class 1 (.60)." in str(answer)
+    assert "Or else" not in str(both())
+
+
+def test_classes_whose_names_are_numbers_are_called_classes():
+    graph = example_graphs(1, seed=4)[0]
+    answer = explain(example_oracle().model, graph, class_names=["0", "1"])
+    assert "class 0 (" in str(answer)
+
+
+def test_a_bare_model_and_swapped_arguments_are_understood_by_the_verifier():
+    graph, oracle = example_graphs(8, seed=0)[0], example_oracle()
+    answer = EdgeFlip().fit([], oracle).explain(graph)
+    assert verify_certificate(answer, oracle.model) == verify_certificate(answer, oracle)
+    with pytest.raises(CertificateError, match=r"verify_certificate\(answer, oracle\)"):
+        verify_certificate(oracle, answer)
+
+
+def test_names_of_a_networkx_graph_are_told():
+    networkx = pytest.importorskip("networkx")
+    graph = graph_from_networkx(
+        networkx.relabel_nodes(networkx.path_graph(4), dict(enumerate("abcd")))
+    )
+    assert edits_in_words(graph, EditSet(added={(0, 2)})) == "adding the edge a–c"
+    assert "node_names" not in graph_from_networkx(networkx.path_graph(4))

@@ -11,8 +11,9 @@ from torch import nn
 from torch_geometric.nn import GCNConv, global_add_pool
 from typer.testing import CliRunner
 
-from conftest import assert_sentence
+from conftest import assert_sentence, make_graph
 from edgeflip import (
+    Budget,
     Constraints,
     CounterfactualSet,
     EdgeFlip,
@@ -92,7 +93,7 @@ def test_a_value_is_moved_past_the_target_by_one_edit_where_one_is_enough(method
         assert reaches(value)
         if entry.size == 1:
             assert value == pytest.approx(SINGLES[entry.edits.edges[0]], abs=1e-4)
-    assert answer.goal.describe(answer.output) == f"{NOW:.4g}"
+    assert answer.goal.describe(answer.output) == f"{NOW:.4f}"
     assert answer.output == pytest.approx((NOW,), abs=1e-5)
 
 
@@ -113,10 +114,10 @@ def test_an_answer_about_values_is_proven_saved_shown_and_made_into_rows(tmp_pat
     assert row["to"] == pytest.approx(answer.best.output[0], rel=1e-4)
     assert row["margin"] > 0
     assert "probability" not in row
-    assert f"{NOW:.4g}" in str(answer)
+    assert answer.goal.describe((NOW,)) in str(answer)
     nothing = explain(Regression(), GRAPH, task="regression", target=">1e6")
     assert not nothing.found
-    assert "a value above 1e+06" in str(nothing)
+    assert "a value above 1000000" in str(nothing)
 
 
 def test_large_values_are_compared_relative_to_their_size():
@@ -280,3 +281,52 @@ def test_the_examples_in_the_docs_work(page, word, said, capsys):
             exec(compile(block, page, "exec"), space)
     told = capsys.readouterr().out
     assert said in told
+
+
+PATH = make_graph(6, [(node, node + 1) for node in range(5)])
+PATH.x = torch.ones(6, 1)
+
+
+class Edges(nn.Module):
+    """A number of edges times a slope, beside a constant; in double precision if asked."""
+
+    def __init__(self, slope, constant=0.0, *, double=False):
+        super().__init__()
+        self.slope, self.constant, self.double_ = slope, constant, double
+
+    def forward(self, x, edge_index, batch):
+        kind = torch.double if self.double_ else torch.float
+        owners = batch[edge_index[0]]
+        count = torch.zeros(int(batch.max()) + 1, dtype=kind).index_add(
+            0, owners, torch.full((len(owners),), 0.5, dtype=kind)
+        )
+        return (self.constant + self.slope * count)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("slope", "target"), [(0.7, "+0.7"), (0.1, "-0.1"), (0.6, "-0.6"), (0.3, "+0.3")]
+)
+def test_the_last_digit_does_not_decide_whether_a_threshold_is_reached(slope, target):
+    graph = PATH
+    answer = explain(Edges(slope), graph, task="regression", target=target)
+    assert answer.smallest.size == 1
+
+
+def test_what_single_precision_cannot_tell_apart_is_refused():
+    graph = PATH
+    with pytest.raises(TargetError) as error:
+        explain(Edges(1.0, 1e8, double=True), graph, task="regression", target="+1")
+    assert_sentence(error, "single precision")
+    with pytest.raises(OracleError) as error:
+        explain(Edges(1e40, double=True), graph, task="regression", target="+1")
+    assert_sentence(error, "single precision")
+
+
+def test_values_are_told_to_as_many_digits_as_they_differ_in():
+    graph = PATH
+    answer = explain(Edges(0.4, 12345.0), graph, task="regression", target="+0.4")
+    assert "turns 12347.00 into 12347.40" in str(answer)
+    small = explain(
+        Edges(1e-8), graph, task="regression", target=">1", budget=Budget(oracle_calls=200)
+    )
+    assert "warnings" not in small.trace.notes

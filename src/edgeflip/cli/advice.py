@@ -37,8 +37,11 @@ def next_commands(
         calls = max(50_000, 10 * (budget.get("oracle_calls") or 0))
         found.append(("more calls", with_value(base, "--calls", str(calls))))
     if answer.provenance.method != "edgeflip":
-        found.append(("the default method", without(base, "--method", "--set")))
-    if "--target" in base or "--each-class" in arguments:
+        found.append(
+            ("the default method", without(base, "--method", "--set", "--calls", "--seconds"))
+        )
+    several = len(answer.output) > 2 or "--each-class" not in arguments
+    if answer.goal.kind == "class" and several and _has(base, "--target"):
         found.append(("any other class", without(base, "--target")))
     for flag, why in (
         ("--no-additions", "edges may come, too"),
@@ -47,7 +50,14 @@ def next_commands(
     ):
         if _has(base, flag):
             found.append((why, without(base, flag)))
-    if status == "exhausted" and answer.provenance.method == "edgeflip":
+    proof = answer.certificate
+    everything = proof is not None and proof.below > answer.space.max_cost
+    wide = any("beam.reach_factor" in argument for argument in arguments)
+    if (
+        status == "exhausted"
+        and answer.provenance.method == "edgeflip"
+        and not (everything or wide)
+    ):
         wider = [*base, "--set", "beam.width=48", "--set", "beam.reach_factor=6"]
         found.append(("a wider search", with_value(wider, "--seconds", "600")))
     if chemistry:

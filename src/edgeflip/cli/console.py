@@ -31,6 +31,11 @@ def say(text: str) -> None:
     _stdout().print(text, soft_wrap=True)
 
 
+def tell(text: str) -> None:
+    """Print sentences, wrapped between words on a terminal."""
+    _stdout().print(text, soft_wrap=not sys.stdout.isatty())
+
+
 def table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
     """An empty table in the look of all our tables.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import typer
 
 from edgeflip.cli.advice import next_commands
-from edgeflip.cli.console import edge_list, say, show, table
+from edgeflip.cli.console import edge_list, say, show, table, tell
 from edgeflip.cli.options import (
     Limits,
     Method,
@@ -115,9 +116,10 @@ class Explanation:
         """The wanted class by number, checked where the classes are known; for values as it is."""
         name = self.wanted.target
         if self.user_model.gives_values:
-            self.trained.check_seed()
-            self.wanted.check()
             return name
+        if self.user_model.class_names is not None and name is not None:
+            # The model's own names; a number stays one.
+            return int(name) if name.isdecimal() else name
         target = None if name is None else class_number(bundle, name)
         if target is not None and bundle is not None and not 0 <= target < bundle.num_classes:
             raise TargetError(f"expected a target in 0..{bundle.num_classes - 1}, got {target}.")
@@ -194,7 +196,7 @@ def _graphs(bundle: DatasetBundle | None, which: WhichGraphs) -> list[_Chosen]:
     chosen = [_graph_at(bundle, which.split, index) for index in which.index or []]
     for path in which.graph_files or []:
         file = f"{path.name.partition('.')[0]}-answer.json"
-        option = f"--graph {path}"
+        option = shlex.join(["--graph", str(path)])
         chosen.append(_Chosen(read_graph(path), path.name, option, {"graph": str(path)}, file))
     return chosen
 
@@ -216,11 +218,12 @@ def _graph_at(bundle: DatasetBundle | None, split: str, index: int) -> _Chosen:
 
 
 def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
-    """The SMILES before, and after each counterfactual; none for graphs that are no molecules."""
+    """The SMILES before, after the smallest and after each counterfactual; none for other graphs."""
     if not ("smiles" in answer.graph or "z" in answer.graph):
         return None
     texts: list[str | None] = []
-    for entry in (None, *answer.counterfactuals):
+    # The smallest stands first, as in the sentence.
+    for entry in (None, answer.smallest, *answer.counterfactuals)[: None if answer.found else 1]:
         try:
             texts.append(to_smiles(answer.graph) if entry is None else to_smiles(answer, entry))
         except EdgeflipError:
@@ -236,15 +239,19 @@ def _show(
         write_json(out / chosen.file, payload)
     smiles = _smiles(answer)
     if as_json:
-        extra = {} if smiles is None else {"smiles": smiles}
+        extra: dict[str, Any] = {}
+        if smiles is not None:
+            extra["smiles"] = [smiles[0], *smiles[2:]]
+        if smiles is not None and answer.found:
+            extra["smallest_smiles"] = smiles[1]
         print_json({**chosen.head, "answer": payload, **extra})
         return
-    say(in_flags(f"{chosen.title}: {answer}"))
+    tell(in_flags(f"{chosen.title}: {answer}"))
     if answer.found:
         _show_counterfactuals(answer, rows)
-        if smiles is not None:
-            before, after = (text or "no possible molecule" for text in smiles[:2])
-            say(f"SMILES: {before} becomes {after}")
+    if smiles is not None:
+        texts = [text or "no possible molecule" for text in smiles[:2]]
+        say(f"SMILES: {' becomes '.join(texts)}")
     say(_effort(answer))
     if out is not None:
         say(f"Answer in {out / chosen.file}")
@@ -255,7 +262,7 @@ _ENDS = {
     "good_enough": "it stopped because hardly anything can score better",
     "enough_flips": "it stopped because there were answers enough",
     "best_possible": "it stopped because nothing can score better",
-    "exhausted": "nothing was left to try",
+    "exhausted": "all that it looks at was tried",
     "timeout": "the time was up",
     "out_of_calls": "the calls were used up",
     "cancelled": "it was told to stop",

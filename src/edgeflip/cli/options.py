@@ -193,7 +193,14 @@ class Training(OptionGroup):
 
     def folder(self, bundle: DatasetBundle, named: Path | None) -> Path:
         """Where the oracle of a dataset is kept, in the folder the user named or in a default one."""
-        folder = named or Path("runs") / f"{bundle.name}-{self.profile}-s{self.seed}" / "oracle"
+        from edgeflip.datasets import list_datasets
+        from edgeflip.training import data_checksum
+
+        name = bundle.name
+        if named is None and name not in {entry.name for entry in list_datasets()}:
+            # Another file of the same name, or another label in it, is other data.
+            name = f"{name}-{data_checksum(bundle.graphs)[:8]}"
+        folder = named or Path("runs") / f"{name}-{self.profile}-s{self.seed}" / "oracle"
         check_folder(folder)
         return folder
 

@@ -10,6 +10,7 @@ import typer
 
 from edgeflip.cli.groups import OptionGroup
 from edgeflip.cli.reading import split_spec
+from edgeflip.cli.terminal import note
 from edgeflip.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ class UserModel(OptionGroup):
             help="What it gives: classification, or regression, with a --target such as '>0.5' or '+0.3'.",
         ),
     ] = "classification"
+
+    class_names: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…", help="Names of its classes, in their order, with commas between."
+        ),
+    ] = None
 
     @property
     def gives_values(self) -> bool:
@@ -73,6 +81,8 @@ class UserModel(OptionGroup):
         from edgeflip.cli.user_model import build_model
 
         _ = self.gives_values
+        if self.model is not None and self.weights is None:
+            note("No --weights: the model is asked with the weights that its function gives it.")
         return None if self.model is None else build_model(self.model, self.weights)
 
     def oracle(self, model: Any, class_names: tuple[str, ...] | None = None) -> ModelOracle:
@@ -86,4 +96,5 @@ class UserModel(OptionGroup):
 
         if self.gives_values:
             return ModelOracle(model, task="regression")
-        return ModelOracle(model, class_names=class_names)
+        names = class_names if self.class_names is None else self.class_names.split(",")
+        return ModelOracle(model, class_names=names)

@@ -25,7 +25,7 @@ def verify_answer(answer: Path, folder: Path | None, user_model: UserModel) -> N
     with progress_bar("checking", total=total, unit=" graphs", shown=True) as bar:
         counting: Any = _Counting(oracle, bar)
         tried = verify_certificate(read, counting, constraints=_constraints_of(read))
-    say(f"Verified with {counted(tried, 'edited graph')}: {read.certificate}.")
+    say(f"Verified by asking about {counted(tried, 'edited graph')} again: {read.certificate}.")
 
 
 class _Counting:

@@ -28,6 +28,12 @@ def weakness_of(oracle: ModelOracle, bundle: DatasetBundle) -> str | None:
     accuracy, majority = hits / len(truth), count / len(truth)
     if accuracy - majority >= _LEAST_SHARE * (1 - majority) and majority < 1:
         return None
+    if accuracy < majority - 0.1:
+        return (
+            f"The oracle is right for only {accuracy:.0%} of the {len(truth)} validation and test graphs, "
+            f"less than always saying '{bundle.class_names[commonest]}' ({majority:.0%}): was it trained for "
+            "another label?"
+        )
     return (
         f"The oracle is weak: it is right for {accuracy:.0%} of the {len(truth)} validation and test graphs, "
         f"and always saying '{bundle.class_names[commonest]}' would be for {majority:.0%}, so its "

@@ -318,6 +318,13 @@ def _fill_for(key: str, fill: EdgeFill | None) -> FillValue | None:
 
 def _constant_row(value: Tensor, key: str, policy: FillValue | None) -> Tensor:
     """One row of the attribute's shape by a rule that is the same for all pairs."""
+    if isinstance(policy, Tensor | int | float) and not isinstance(policy, bool):
+        given = torch.as_tensor(policy)
+        if not value.is_floating_point() and bool((given != given.to(value)).any()):
+            raise EditError(
+                f"expected whole numbers as fill for '{key}', which is {value.dtype}, got {policy!r}; round "
+                "them, or make the attribute a float."
+            )
     if isinstance(policy, Tensor):
         row: Tensor = policy.to(value)
         if row.shape != value.shape[1:]:

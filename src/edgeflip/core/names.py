@@ -22,7 +22,7 @@ SYMBOLS = tuple(_ELEMENTS.split())
 """Symbols of the elements, by atomic number less one."""
 
 # Of more edits than this a sentence only says how many there are.
-_NAMED = 6
+_NAMED = 12
 
 
 def node_names(graph: Data) -> tuple[str, ...]:

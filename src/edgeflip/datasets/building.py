@@ -41,13 +41,20 @@ def graph_from_networkx(graph: Any, *, where: str = "the graph") -> Data:
     nodes = [attributes for _, attributes in graph.nodes(data=True)]
     features = _rows_of(nodes, "x") or [[1.0]] * len(nodes)
     links = [(index[u], index[v], attributes) for u, v, attributes in graph.edges(data=True)]
-    return graph_data(
+    made = graph_data(
         len(index),
         [(u, v) for u, v, _ in links],
         features,
         where,
         edge_attr=_rows_of([attributes for *_, attributes in links], "edge_attr"),
     )
+    if any(isinstance(node, str) for node in index):
+        # What the nodes are called, for sentences and pictures.
+        made.node_names = [str(node)[:_LONGEST_NAME] for node in index]
+    return made
+
+
+_LONGEST_NAME = 80
 
 
 def graph_data(

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets.json_graphs import graph_from_json
 from edgeflip.datasets.xml_graphs import graph_from_xml
-from edgeflip.errors import DatasetError
+from edgeflip.errors import DatasetError, nearest
 from edgeflip.support import as_path, check_limit, read_file, reading
 
 
@@ -51,6 +51,15 @@ def read_table(path: Path, columns: Sequence[str]) -> tuple[list[dict[str, str]]
         lines = [line for line in reader if line]
     found_as = {column: _column(column, header) for column in columns}
     missing = [column for column in columns if found_as[column] is None]
+    if missing and lines and header:
+        near = nearest(missing[0], header)
+        hint = "" if near is None else f" (did you mean '{near}'?)"
+        if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+            hint = ", which seem to be separated by something else than commas"
+        raise DatasetError(
+            f"expected a column '{missing[0]}' in {path.name}, got columns {', '.join(header[:12])}{hint}; "
+            "name the columns with smiles_column and label_column."
+        )
     if missing or not lines:
         found = f"columns {', '.join(header[:12]) or 'none'} and {len(lines)} rows"
         raise DatasetError(

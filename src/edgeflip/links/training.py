@@ -323,7 +323,9 @@ class LinkTrainer:
         waited, done = 0, 0
         epochs = self.config.epochs
         try:
-            with progress_bar("link predictor", total=epochs, unit="epoch", shown=progress) as bar:
+            with progress_bar(
+                "learning likely edges", total=epochs, unit="epoch", shown=progress
+            ) as bar:
                 for epoch in range(epochs):
                     self._epoch(epoch)
                     done += 1

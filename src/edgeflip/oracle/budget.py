@@ -257,6 +257,15 @@ class MeteredOracle:
             answers[order[repeats]] = answers[order[leader[repeats]]]
         return answers
 
+    def remembered(self, space: EditSpace, rows: Tensor) -> Tensor | None:
+        """Outputs of candidates that were all asked about before, None otherwise [rows, C]."""
+        known_space = self._stores.get(id(space))
+        if known_space is None:
+            return None
+        keys, order = candidate_keys(rows).sort()
+        known, found = known_space[1].find(keys)
+        return found[order.argsort()] if bool(known.all()) else None
+
     def _ask_in_turn(
         self, space: EditSpace, rows: Tensor, indices: Tensor | None, answers: Tensor
     ) -> int:

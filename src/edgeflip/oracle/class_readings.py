@@ -63,4 +63,5 @@ class GoalReading(OutputReading):
 
     def class_name(self: _HasGoal, label: int) -> str:
         """A class by name where names are known, else by number."""
-        return self.class_names[label] if self.class_names else f"class {label}"
+        name = self.class_names[label] if self.class_names else str(label)
+        return f"class {name}" if name.lstrip("-").isdecimal() else name

@@ -144,7 +144,8 @@ class ClassGoal:
 
     def class_name(self, label: int) -> str:
         """A class by name where names are known, else by number."""
-        return self.class_names[label] if self.class_names else f"class {label}"
+        name = self.class_names[label] if self.class_names else str(label)
+        return f"class {name}" if name.lstrip("-").isdecimal() else name
 
     def describe(self, output: Sequence[float]) -> str:
         """The predicted class and its probability.

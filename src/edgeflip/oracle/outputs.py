@@ -17,7 +17,7 @@ Task: TypeAlias = Literal["classification", "regression"]
 
 _ONE_COLUMN = (
     "The model's one output was read as the log-odds of class 1: pass task='regression' if it is a value, "
-    "or num_classes=2 if it is a logit."
+    "or class_names=['no', 'yes'] if it is a logit."
 )
 _PROBABILITIES = (
     "The model's output looks like probabilities but is read as logits: pass returns='probabilities' to "
@@ -68,7 +68,13 @@ class OutputReader:
             )
         if self.task == "regression":
             self._check_columns(matrix, "value")
-            return matrix.float()
+            values = matrix.float()
+            if not bool(torch.isfinite(values).all()):
+                raise OracleError(
+                    "expected values that single precision can hold, got larger ones; let the model return "
+                    "smaller numbers."
+                )
+            return values
         if self.returns == "labels":
             return one_hot(matrix, self.num_columns)
         raw = matrix
@@ -115,7 +121,8 @@ class OutputReader:
         one_column = raw.size(1) == 1
         if one_column and not self._is_told and not self.doubts:
             self.doubts.append(_ONE_COLUMN)
-        if self._looked >= 3 or (one_column and len(raw) < 8):
+        # Where one output was called a logit, edited versions of one graph may all lie in 0..1.
+        if self._looked >= 3 or (one_column and (self._is_told or len(raw) < 8)):
             return
         self._looked += 1
         inside = bool(((raw >= 0) & (raw <= 1)).all())

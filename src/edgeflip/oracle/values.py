@@ -26,6 +26,9 @@ _WORDS: Mapping[Relation, str] = {
 _TARGET = re.compile(r"(>=|<=|>|<|\+|-)\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
 
 # How much of the fidelity reaching the threshold is worth; the rest is for going as far again.
+# What single precision can tell apart, relative to a number.
+_SINGLE = 2.0**-23
+
 _REACHED = 0.9
 
 
@@ -43,7 +46,7 @@ class ValueGoal:
         >>> goal.reached(torch.tensor([[0.4], [0.6]])).tolist()
         [False, True]
         >>> print(goal.describe((0.2,)), "should become", ValueGoal.asked("+0.3", (0.2,)).wanted)
-        0.2 should become a value of at least 0.5
+        0.200 should become a value of at least 0.500
     """
 
     before: tuple[float, ...]
@@ -86,6 +89,13 @@ class ValueGoal:
         goal = cls(tuple(before), relation, number)
         if not math.isfinite(number):
             raise TargetError(f"expected a finite target, got {target!r}; pass {_EXAMPLES}.")
+        least = 8 * _SINGLE * max(abs(number), abs(before[0]))
+        if 0 < abs(number - before[0]) < least:
+            raise TargetError(
+                f"expected a target that differs from the value by at least {least:.1g}, which is what "
+                f"single precision can tell apart there, got {target!r}; let the model return smaller "
+                "numbers, for example without their mean."
+            )
         if bool(goal.reached(torch.tensor([before], dtype=torch.double))[0]):
             raise TargetError(
                 f"expected a target that is not reached yet, got {target!r} where the value is "
@@ -113,8 +123,15 @@ class ValueGoal:
         return beyond > 0 if self.relation in (">", "<") else beyond >= 0
 
     def margins(self, outputs: Tensor) -> Tensor:
-        """How far beyond the threshold each value is, below 0 where it is not [outputs, 1]."""
-        return self._sign * (outputs[:, :1].double() - self.threshold)
+        """How far beyond the threshold each value is, below 0 where it is not [outputs, 1].
+
+        Where the threshold itself will do, the last digits of single precision do not decide.
+        """
+        beyond = self._sign * (outputs[:, :1].double() - self.threshold)
+        slack = 0.0
+        if self.relation in (">=", "<="):
+            slack = 2 * _SINGLE * max(abs(self.threshold), abs(self.before[0]))
+        return torch.where(beyond.abs() <= slack, 0.0, beyond)
 
     def fall(self, outputs: Tensor) -> Tensor:
         """How far the value went: 0.9 at the threshold, 1 where it went as far again [outputs]."""
@@ -127,8 +144,22 @@ class ValueGoal:
         return (beyond / (beyond + self._way)).float()
 
     def describe(self, output: Sequence[float]) -> str:
-        """The value."""
-        return f"{output[0]:.4g}"
+        """The value, to as many digits as the way to the threshold needs.
+
+        Example:
+            >>> ValueGoal.asked("+0.4", (12345.0,)).describe((12345.4,))
+            '12345.40'
+        """
+        return self._number(output[0])
+
+    def _number(self, value: float) -> str:
+        digits = 1 - math.floor(math.log10(self._way))
+        if value:
+            digits = max(digits, 2 - math.floor(math.log10(abs(value))))
+        text = (
+            f"{value:.{max(0, digits)}f}" if digits <= 9 and abs(value) < 1e12 else f"{value:.6g}"
+        )
+        return f"−{text[1:]}" if text.startswith("-") else text
 
     def row(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
         """The values before and after, and how far beyond the threshold the new one is."""
@@ -141,7 +172,7 @@ class ValueGoal:
     @property
     def wanted(self) -> str:
         """Which values would do."""
-        return f"a value {_WORDS[self.relation]} {self.threshold:.4g}"
+        return f"a value {_WORDS[self.relation]} {self._number(self.threshold)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

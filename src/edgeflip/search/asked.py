@@ -40,11 +40,12 @@ class AskedLog:
         self._blocks.append((calls, ring, smallest, outputs))
 
     def spread(self, output: Tensor) -> float:
-        """How far any output is from that on the input; of large values relative to them."""
+        """How far any output is from that on the input; of a single value relative to it."""
         if not self._blocks:
             return 0.0
         outputs = torch.cat([outputs for *_, outputs in self._blocks])
-        gaps = (outputs - output).abs() / output.abs().clamp(min=1.0)
+        scale = output.abs().clamp(min=1e-30) if len(output) == 1 else torch.ones_like(output)
+        gaps = (outputs - output).abs() / scale
         return float(gaps.nan_to_num().max())
 
     def steps(self, goal: Goal, output: Tensor) -> tuple[Step, ...]:

@@ -15,7 +15,7 @@ import torch
 
 from edgeflip.core import Edits, EditSpace
 from edgeflip.errors import CertificateError, ConstraintError, EdgeflipError
-from edgeflip.oracle import AnyOracle, checked_answers
+from edgeflip.oracle import AnyOracle, Model, as_oracle, checked_answers
 from edgeflip.search.result import Counterfactual, CounterfactualSet, conditions_of
 
 _AT_ONCE = 256
@@ -25,13 +25,13 @@ _TOLERANCE = 1e-3
 
 
 def verify_certificate(
-    answer: CounterfactualSet, oracle: AnyOracle, *, constraints: Any = None
+    answer: CounterfactualSet, oracle: AnyOracle | Model, *, constraints: Any = None
 ) -> int:
     """Check the certificate of an answer by trying everything again.
 
     Args:
         answer: An answer with a certificate, such as one read by `CounterfactualSet.load_json`.
-        oracle: The oracle it was made for.
+        oracle: The oracle it was made for, or the bare model.
         constraints: The constraints of the call that made it; only needed when they have rules in
             Python, of which a saved answer keeps the names alone.
 
@@ -39,8 +39,9 @@ def verify_certificate(
         How many edited inputs were asked about: every answer, and every smaller set.
 
     Raises:
-        CertificateError: If the answer has no certificate, anything in it is not so, or there was
-            nothing to try.
+        CertificateError: If the answer has no certificate, if one of its counterfactuals is not what it
+            says, if something smaller exists, or if there was nothing to try. In which order they stand
+            and how they were found is not looked into.
 
     Example:
         >>> from edgeflip import EdgeFlip
@@ -50,6 +51,14 @@ def verify_certificate(
         >>> verify_certificate(answer, oracle) >= sum(answer.certificate.tried)
         True
     """
+    if not isinstance(answer, CounterfactualSet):
+        raise CertificateError(
+            f"expected an answer first and the oracle second, got {type(answer).__name__}; call "
+            "verify_certificate(answer, oracle)."
+        )
+    asked: Any = oracle
+    if not (hasattr(oracle, "predict_proba") or hasattr(oracle, "predict_values")):
+        asked = as_oracle(oracle, task="regression" if answer.goal.kind == "value" else None)
     proof = answer.certificate
     if proof is None:
         raise CertificateError(
@@ -61,13 +70,13 @@ def verify_certificate(
         space = answer.space.under(constraints)
     except ConstraintError as error:
         raise CertificateError(str(error)) from error
-    known = getattr(oracle, "fingerprint", None)
+    known = getattr(asked, "fingerprint", None)
     if callable(known) and known() != answer.provenance.oracle:
         raise CertificateError(
             "expected the oracle that the certificate was made for, got another (its weights differ)."
         )
     # What was predicted then must still be, or the goal would be another.
-    output = checked_answers(oracle, [answer.graph])
+    output = checked_answers(asked, [answer.graph])
     before = answer.goal.describe(answer.output)
     own = getattr(answer.goal, "before", None)
     own = own if isinstance(own, tuple | list) else answer.output
@@ -78,9 +87,9 @@ def verify_certificate(
             f"expected the input to be predicted {before}, got "
             f"{answer.goal.describe(output[0].tolist())}; this is another oracle."
         )
-    total = _check_answers(answer, space, oracle)
+    total = _check_answers(answer, space, asked)
     for cost, claimed in enumerate(proof.tried, start=1):
-        tried = _try_all(answer, space, oracle, cost)
+        tried = _try_all(answer, space, asked, cost)
         if tried != claimed:
             raise CertificateError(
                 f"expected {claimed} sets of cost {cost} as certified, got {tried}; the certificate is "
@@ -100,8 +109,9 @@ def _far(output: torch.Tensor, claimed: Sequence[float]) -> bool:
     if len(output) != len(claimed):
         return True
     wanted = torch.tensor(claimed)
-    # Of large values relative to them.
-    return bool(((output - wanted).abs() > _TOLERANCE * wanted.abs().clamp(min=1.0)).any())
+    # A single value is compared relative to its size, probabilities as they are.
+    scale = wanted.abs().clamp(min=1e-30) if len(wanted) == 1 else torch.ones_like(wanted)
+    return bool(((output - wanted).abs() / scale > _TOLERANCE).any())
 
 
 def _told(answer: CounterfactualSet) -> list[Counterfactual]:

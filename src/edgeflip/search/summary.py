@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+# Further answers that a summary tells.
+_SHOWN = 4
+
 if TYPE_CHECKING:
     from edgeflip.search.result import Counterfactual, CounterfactualSet
 
 
 def summary(answer: CounterfactualSet) -> str:
     """What was found, what is proven, and what it took, a sentence each."""
-    told = [_outcome(answer), _proof(answer), _best(answer), _effort(answer), *_warnings(answer)]
+    told = [_outcome(answer), _proof(answer), _best(answer), _others(answer), _effort(answer)]
+    told += _warnings(answer)
     return " ".join(sentence for sentence in told if sentence)
 
 
@@ -37,6 +41,22 @@ def _best(answer: CounterfactualSet) -> str:
     size = f"{best.size} edit{'s'[: best.size != 1]}"
     phrase = answer.space.in_words(best.edits)
     return f"The best-scored answer has {size}: {phrase} gives {answer.goal.describe(best.output)}."
+
+
+def _others(answer: CounterfactualSet) -> str:
+    """The further answers, where several different ones were asked for."""
+    if (answer.provenance.selection.get("number") or 1) < 2:
+        return ""
+    told = [entry and entry.edits for entry in (answer.smallest, answer.best)]
+    others = [entry for entry in answer.counterfactuals if entry.edits not in told]
+    if not others:
+        return ""
+    phrases = [
+        f"{answer.space.in_words(entry.edits)} gives {answer.goal.describe(entry.output)}"
+        for entry in others[:_SHOWN]
+    ]
+    more = f"; {len(others) - _SHOWN} more are in answer.counterfactuals" if others[_SHOWN:] else ""
+    return f"Or else: {'; '.join(phrases)}{more}."
 
 
 def _proof(answer: CounterfactualSet) -> str:

@@ -14,6 +14,23 @@ _PATIENCE = 2.0
 _LOG_INTERVAL = 10.0
 
 
+class _Lines:
+    """A stream for logs: what would overwrite the line before begins a line of its own."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write what there is to read, a line each time."""
+        told = text.strip("\r\n ")
+        if told:
+            self._stream.write(f"{told}\n")
+
+    def flush(self) -> None:
+        """As the stream does."""
+        self._stream.flush()
+
+
 def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: int = 0) -> Any:
     """A tqdm bar that appears after two seconds.
 
@@ -22,6 +39,7 @@ def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: 
     """
     lively = sys.stderr.isatty()
     bar = tqdm(
+        file=sys.stderr if lively else _Lines(sys.stderr),
         total=total,
         initial=done,
         desc=description,
