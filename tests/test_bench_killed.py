@@ -17,6 +17,7 @@ from conftest import assert_sentence
 from edgeflip import fingerprint, load_dataset
 from edgeflip.bench import context as context_module
 from edgeflip.bench import run as run_module
+from edgeflip.bench import spec as spec_module
 from edgeflip.bench import workers as workers_module
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import run_bench
@@ -151,7 +152,7 @@ def deadly(monkeypatch):
     monkeypatch.setattr(run_module, "_CHUNK", 2)
     # Read once: forks have what their parent has.
     known = functools.lru_cache(load_dataset)
-    monkeypatch.setattr(context_module, "load_dataset", known)
+    monkeypatch.setattr(spec_module, "load_dataset", known)
     graphs = known("ba_2motifs", None).test
     monkeypatch.setattr(Deadly, "graphs", graphs, raising=False)
     return lambda **how: [monkeypatch.setattr(Deadly, key, value) for key, value in how.items()]
