@@ -74,7 +74,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(json.dumps(figures.as_table()) if options.json else figures.as_markdown())
     if options.write:
         write_between_markers(Path(options.write), figures.as_markdown(failures=False))
-    raise SystemExit(ending(figures, plan.failures, everything=not options.entries))
+    code = ending(figures, plan.failures, everything=not options.entries)
+    if code:
+        raise SystemExit(code)
 
 
 def ending(figures: Figures, failures: Path, *, everything: bool) -> int:
