@@ -7,12 +7,21 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from edgeflip import Constraints, GCNClassifier, Mix, ModelOracle, Noise, SizeWeightedFidelity
+from conftest import assert_sentence
+from edgeflip import (
+    Constraints,
+    GCNClassifier,
+    Mix,
+    ModelOracle,
+    Noise,
+    SizeWeightedFidelity,
+    bundle_from,
+)
 from edgeflip.bench.folder import write_table
-from edgeflip.errors import ArtifactError, ConfigError, ConstraintError, GraphError
+from edgeflip.errors import ArtifactError, ConfigError, ConstraintError, DatasetError, GraphError
 from edgeflip.metrics import wilson
 from edgeflip.support import Journal, check_fields, checked_call
-from edgeflip.testing import example_oracle
+from edgeflip.testing import example_graphs, example_oracle
 
 
 @pytest.mark.parametrize(
@@ -141,3 +150,17 @@ def test_a_table_is_written_into_a_folder_with_a_colon_in_its_name(tmp_path):
 def test_a_name_that_no_file_can_have_is_refused(name, tmp_path):
     with pytest.raises(ArtifactError, match="expected a path"):
         Journal(tmp_path / name)
+
+
+def test_class_names_of_a_tensor_are_refused():
+    with pytest.raises(ConfigError) as error:
+        ModelOracle(example_oracle().model, class_names=torch.tensor(3))
+    assert_sentence(error, "class_names")
+
+
+def test_sparse_features_in_a_data_set_are_refused():
+    graphs = example_graphs(6, seed=0)
+    graphs[2].x = graphs[2].x.to_sparse()
+    with pytest.raises(DatasetError) as error:
+        bundle_from(graphs, [0, 1] * 3, name="own")
+    assert_sentence(error, "to_dense")

@@ -236,3 +236,10 @@ def test_names_of_a_networkx_graph_are_told():
     )
     assert edits_in_words(graph, EditSet(added={(0, 2)})) == "adding the edge a–c"
     assert "node_names" not in graph_from_networkx(networkx.path_graph(4))
+
+
+def test_a_strange_number_in_a_saved_answer_does_not_break_its_words():
+    answer = both()
+    selection = {**answer.provenance.selection, "number": [3]}
+    provenance = dataclasses.replace(answer.provenance, selection=selection)
+    assert dataclasses.replace(answer, provenance=provenance).summary() == answer.summary()

@@ -299,6 +299,11 @@ def _check_features(graphs: Sequence[Data]) -> None:
     """Refuse features that are no numbers, before anything is trained on them."""
     for index, graph in enumerate(graphs):
         for name, value in graph.to_dict().items():
+            if isinstance(value, torch.Tensor) and value.layout != torch.strided:
+                raise DatasetError(
+                    f"expected plain tensors in every graph, got a sparse one for {name} of graph {index}; "
+                    "call to_dense() on it."
+                )
             is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
             if name in ("x", "edge_attr", "edge_weight") and (
                 is_float and not bool(torch.isfinite(value).all())

@@ -152,7 +152,7 @@ def checked_names(
     """Class names as a tuple, checked against the number of classes where one is known."""
     if names is None:
         return None
-    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    listed = isinstance(names, Iterable) and not isinstance(names, str | Tensor)
     given = list(names) if listed else []
     if not given or not all(isinstance(name, str) for name in given):
         raise ConfigError(

@@ -45,7 +45,8 @@ def _best(answer: CounterfactualSet) -> str:
 
 def _others(answer: CounterfactualSet) -> str:
     """The further answers, where several different ones were asked for."""
-    if (answer.provenance.selection.get("number") or 1) < 2:
+    number = answer.provenance.selection.get("number")
+    if not isinstance(number, int) or number < 2:
         return ""
     told = [entry and entry.edits for entry in (answer.smallest, answer.best)]
     others = [entry for entry in answer.counterfactuals if entry.edits not in told]
