@@ -346,19 +346,24 @@ def outputs_of(oracle: AnyOracle) -> int:
     return cast(Oracle, oracle).num_classes
 
 
-def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
-    """What an oracle says of graphs, checked: probabilities or values [graphs, columns]."""
-    if not gives_values(oracle):
-        return checked_proba(cast(Oracle, oracle), graphs)
-    oracle = cast(ValueOracle, oracle)
+def _asked(ask: Callable[[Sequence[Data]], Any], graphs: Sequence[Data]) -> Tensor:
+    """What an oracle gives for graphs, as numbers on the CPU; whatever it raises in a sentence."""
     try:
-        values = torch.as_tensor(oracle.predict_values(graphs)).detach().float().cpu()
+        return torch.as_tensor(ask(graphs)).detach().float().cpu()
     except EdgeflipError:
         raise
     except Exception as error:
         raise OracleError(
             f"expected an answer from the oracle, got {type(error).__name__}: {one_line(error)}."
         ) from error
+
+
+def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
+    """What an oracle says of graphs, checked: probabilities or values [graphs, columns]."""
+    if not gives_values(oracle):
+        return checked_proba(cast(Oracle, oracle), graphs)
+    oracle = cast(ValueOracle, oracle)
+    values = _asked(oracle.predict_values, graphs)
     wanted = [len(graphs), oracle.num_outputs]
     if list(values.shape) != wanted or not bool(torch.isfinite(values).all()):
         raise OracleError(
@@ -370,14 +375,7 @@ def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
 
 def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
     """`oracle.predict_proba` with its answer checked, for oracles that are not ours [graphs, C]."""
-    try:
-        proba = torch.as_tensor(oracle.predict_proba(graphs)).detach().float().cpu()
-    except EdgeflipError:
-        raise
-    except Exception as error:
-        raise OracleError(
-            f"expected an answer from the oracle, got {type(error).__name__}: {one_line(error)}."
-        ) from error
+    proba = _asked(oracle.predict_proba, graphs)
     # Asked for after the answer: an oracle may learn from it how many classes there are.
     wanted = [len(graphs), oracle.num_classes]
     if list(proba.shape) != wanted:
