@@ -43,6 +43,12 @@ from edgeflip.core.graphs import (
     no_graph,
     non_edges,
 )
+from edgeflip.core.names import (
+    SYMBOLS,
+    Phrase,
+    edge_noun,
+    node_names,
+)
 from edgeflip.core.noise import (
     Noise,
     add_noise,
@@ -74,6 +80,7 @@ __all__ = [
     "FREE",
     "NO_ROWS",
     "PAD",
+    "SYMBOLS",
     "AllowedEdits",
     "AnswerStore",
     "Constraints",
@@ -89,6 +96,7 @@ __all__ = [
     "PairEdits",
     "PairLevel",
     "PairSpace",
+    "Phrase",
     "RandomOrder",
     "Rule",
     "add_noise",
@@ -99,6 +107,7 @@ __all__ = [
     "check_edges",
     "check_fill",
     "edge_attributes",
+    "edge_noun",
     "edge_pairs",
     "edited_cells",
     "fingerprint",
@@ -106,6 +115,7 @@ __all__ = [
     "gcn_normalised",
     "no_graph",
     "node_features",
+    "node_names",
     "non_edges",
     "padded",
     "plain_adjacency",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -45,10 +46,14 @@ def node_names(graph: Data) -> tuple[str, ...]:
     if atoms is not None:
         return tuple(f"{symbol} ({node})" for node, symbol in enumerate(atoms))
     for key in ("node_names", "tokens"):
-        names = store.get(key)
-        if isinstance(names, list | tuple) and len(names) == count and count:
-            return _distinct([str(name) for name in names])
+        names = _names(store.get(key), count)
+        if names:
+            return _distinct(names)
     return tuple(map(str, range(count)))
+
+
+Phrase: TypeAlias = tuple[str, Literal["", "added", "removed"]]
+"""A piece of a sentence, and what it is the name of: an edge that comes, one that goes, or nothing."""
 
 
 def edits_in_words(graph: Data, edits: EditSet) -> str:
@@ -60,22 +65,49 @@ def edits_in_words(graph: Data, edits: EditSet) -> str:
         >>> edits_in_words(graph, EditSet(added={(1, 2), (2, 3)}, removed={(0, 1)}))
         'adding the edges 1–2 and 2–3 and removing the edge 0–1'
     """
-    count = int(graph.num_nodes or 0)
-    noun = "bond" if _symbols(graph.to_dict().get("z"), count) is not None else "edge"
-    parts = (("adding", sorted(edits.added)), ("removing", sorted(edits.removed)))
+    return "".join(text for text, _ in edit_phrases(graph, edits))
+
+
+def edit_phrases(graph: Data, edits: EditSet) -> list[Phrase]:
+    """The same in pieces, so that the names of edges can be told apart from the words between them."""
+    noun = edge_noun(graph)
+    parts: tuple[tuple[str, Literal["added", "removed"], list[Edge]], ...] = (
+        ("adding", "added", sorted(edits.added)),
+        ("removing", "removed", sorted(edits.removed)),
+    )
     if len(edits) > _NAMED:
-        verbs = [f"{verb} {len(edges)}" for verb, edges in parts if edges]
-        return f"{' and '.join(verbs)} {noun}s"
+        verbs = [f"{verb} {len(edges)}" for verb, _, edges in parts if edges]
+        return [(f"{' and '.join(verbs)} {noun}s", "")]
     names = node_names(graph)
-    told = [f"{verb} the {_listed(noun, edges, names)}" for verb, edges in parts if edges]
-    return " and ".join(told) or "no edit"
+    told: list[Phrase] = []
+    for verb, kind, edges in parts:
+        if edges:
+            told.append((f"{' and ' if told else ''}{verb} the {noun}{'s'[: len(edges) > 1]} ", ""))
+            told += _listed([f"{names[u]}–{names[v]}" for u, v in edges], kind)
+    return told or [("no edit", "")]
 
 
-def _listed(noun: str, edges: Sequence[Edge], names: Sequence[str]) -> str:
-    texts = [f"{names[u]}–{names[v]}" for u, v in edges]
-    if len(texts) == 1:
-        return f"{noun} {texts[0]}"
-    return f"{noun}s {', '.join(texts[:-1])} and {texts[-1]}"
+def edge_noun(graph: Data) -> str:
+    """What an edge of a graph is called: `bond` between atoms, `link` between words, else `edge`."""
+    store, count = graph.to_dict(), int(graph.num_nodes or 0)
+    if _symbols(store.get("z"), count) is not None:
+        return "bond"
+    return "link" if _names(store.get("tokens"), count) else "edge"
+
+
+def _listed(names: Sequence[str], kind: Literal["added", "removed"]) -> list[Phrase]:
+    told: list[Phrase] = []
+    for place, name in enumerate(names):
+        if place:
+            told.append((" and " if place == len(names) - 1 else ", ", ""))
+        told.append((name, kind))
+    return told
+
+
+def _names(names: object, count: int) -> list[str]:
+    """Names of all nodes, none if these are no such names."""
+    fits = isinstance(names, list | tuple) and len(names) == count
+    return [str(name) for name in names] if fits and isinstance(names, list | tuple) else []
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

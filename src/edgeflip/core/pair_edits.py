@@ -22,7 +22,7 @@ from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.fill_json import fill_from_dict, fill_to_dict
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
-from edgeflip.core.names import edits_in_words
+from edgeflip.core.names import Phrase, edit_phrases, edits_in_words
 from edgeflip.errors import ArtifactError, ConstraintError, EditError
 from edgeflip.support import STRICT, read_settings
 
@@ -206,6 +206,10 @@ class PairEdits:
     def in_words(self, edits: EditSet) -> str:
         """What edits do, as the subject of a sentence."""
         return edits_in_words(self.input, edits)
+
+    def phrases(self, edits: EditSet) -> list[Phrase]:
+        """The same in pieces, with the names of edges apart."""
+        return edit_phrases(self.input, edits)
 
     def row(self, edits: EditSet) -> Tensor:
         """An edit set as pair ids, checked against the graph.

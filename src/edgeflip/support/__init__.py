@@ -60,6 +60,7 @@ from edgeflip.support.storage import (
     write_json,
     write_lines,
     write_tensors,
+    write_whole,
 )
 from edgeflip.support.threads import (
     one_thread,
@@ -110,4 +111,5 @@ __all__ = [
     "write_json",
     "write_lines",
     "write_tensors",
+    "write_whole",
 ]

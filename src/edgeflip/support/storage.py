@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,28 @@ def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> Path:
     """Write a text file line by line, whole or not at all; for JSON lines and tables."""
     location = Path(path)
     _write_bytes(location, _encoded("".join(f"{line}\n" for line in lines)))
+    return location
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[str], object]) -> Path:
+    """Let somebody else's code write a file, and put it in its place in one step.
+
+    Args:
+        path: The file; its folder is made if need be.
+        write: Writes to the path it is given.
+    """
+    location = Path(path)
+    temporary = _beside(location)
+    try:
+        location.parent.mkdir(parents=True, exist_ok=True)
+        write(str(temporary))
+        temporary.replace(location)
+        _sync_folder(location.parent)
+    except OSError as error:
+        raise _unwritable(location, error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return location
 
 
@@ -288,7 +310,7 @@ def _laid_out(value: Any, indent: str = "") -> str:
 
 def _write_bytes(path: Path, content: bytes) -> None:
     """Put `content` at `path` in one step; on any failure nothing is left behind."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("xb") as file:
@@ -302,6 +324,11 @@ def _write_bytes(path: Path, content: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    """A name of its own in the same folder."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 
 
 def _unwritable(path: Path, error: OSError) -> ArtifactError:

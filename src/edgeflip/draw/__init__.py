@@ -1,0 +1,44 @@
+"""Pictures and pages: an answer that can be looked at."""
+
+from edgeflip.draw.graphs import draw_plain
+from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
+from edgeflip.draw.matplotlib_backend import require_matplotlib
+from edgeflip.draw.picture import Picture
+from edgeflip.draw.scene import Disc, Line, Scene, Shape, When, Words
+from edgeflip.draw.subject import (
+    Canvas,
+    Drawing,
+    Fact,
+    Fault,
+    Move,
+    Subject,
+    drawing_of,
+    register_drawer,
+)
+
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "STYLES",
+    "TEXTS",
+    "Canvas",
+    "Disc",
+    "Drawing",
+    "Fact",
+    "Fault",
+    "Line",
+    "Move",
+    "Picture",
+    "Scene",
+    "Shape",
+    "Subject",
+    "When",
+    "Words",
+    "draw_plain",
+    "drawing_of",
+    "register_drawer",
+    "require_matplotlib",
+]
+
+# The last one that fits is taken, so what fits every graph comes first.
+register_drawer("graph", lambda _: True, draw_plain)

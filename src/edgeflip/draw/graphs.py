@@ -1,0 +1,268 @@
+"""The drawer of plain graphs: nodes as circles, the core dark, only the change in colour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+import networkx as nx
+from torch_geometric.data import Data
+
+from edgeflip.core import Edge, edge_pairs
+from edgeflip.draw.layout import nearby, node_places
+from edgeflip.draw.look import TEXTS, shortened, text_width
+from edgeflip.draw.scene import (
+    BADGE,
+    Disc,
+    Item,
+    Line,
+    Point,
+    Scene,
+    When,
+    badge,
+    between,
+    made,
+    not_made,
+    words,
+)
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+
+_SMALL, _LARGE = 5.0, 10.0
+# Of a larger graph only the neighbourhood of the edits is drawn.
+_WHOLE, _NEAR, _STEPS = 60, 40, 2
+# Of a graph that is larger still there is no map either.
+_MAPPED = 1500
+_MAP = 160.0
+# Stubs of a node whose further neighbours are not drawn, and their length.
+_STUBS, _STUB = 3, 11.0
+# Names next to nodes are no longer than this.
+_NAME = 96.0
+
+Side = Literal["before", "after"]
+
+
+def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
+    """Draw a graph before and after, every node at one place."""
+    view = _View(subject, canvas)
+    total = int(subject.graph.num_nodes or 0)
+    panels = tuple(
+        Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The graph {side}")
+        for side in ("before", "after")
+    )
+    caption = "Filled nodes carry the prediction. " if subject.core_nodes else ""
+    caption += "Every node keeps its place."
+    if view.cut:
+        caption += " Dashed stubs lead to nodes that are not drawn."
+        return Drawing(
+            panels,
+            caption,
+            aside=whole_map(subject.graph, view.nodes),
+            aside_title="The whole graph",
+            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn, those around the edits",
+        )
+    return Drawing(panels, caption)
+
+
+class _View:
+    """The part of a graph that is drawn, and where."""
+
+    def __init__(self, subject: Subject, canvas: Canvas) -> None:
+        self._subject, self._canvas = subject, canvas
+        self._edges = edge_pairs(subject.graph)
+        union = self._edges | {move.ends for move in subject.shown}
+        self.nodes = self._chosen(union)
+        drawn = set(self.nodes)
+        self.cut = len(drawn) < int(subject.graph.num_nodes or 0)
+        inside = [edge for edge in union if drawn.issuperset(edge)]
+        margin = 14.0 if canvas.small else 20.0
+        self._places = node_places(
+            self.nodes, inside, subject.core_nodes & drawn, (canvas.width, canvas.height), margin
+        )
+        self._moves = [move for move in subject.moves if drawn.issuperset(move.ends)]
+
+    def _chosen(self, union: Collection[Edge]) -> list[int]:
+        subject = self._subject
+        total = int(subject.graph.num_nodes or 0)
+        if total <= _WHOLE:
+            return list(range(total))
+        starts = [node for move in subject.shown for node in move.ends]
+        core = sorted(subject.core_nodes)
+        others = [node for move in subject.moves for node in move.ends]
+        # Without edits to look at, the core is the place; without a core the busiest node.
+        starts = starts or core[:8] or [_busiest(union)]
+        near = nearby(union, starts, [*core, *others], steps=_STEPS, limit=_NEAR)
+        return sorted(near)
+
+    def items(self, side: Side) -> list[Item]:
+        """Everything of one side: edges, changed edges, nodes, signs."""
+        changing = {move.ends: move for move in self._moves}
+        drawn = set(self._places)
+        items: list[Item] = []
+        for style in ("edge", "core-edge"):
+            items += [
+                Line(self._ends(edge), style)
+                for edge in sorted(self._edges)
+                if edge not in changing and drawn.issuperset(edge) and self._style(edge) == style
+            ]
+        items += self._stubs()
+        for move in self._moves:
+            items += self._changed(move, side)
+        for node in self.nodes:
+            items += self._node(node)
+        taken: list[Point] = []
+        for move in self._moves:
+            if side == "before" and move.kind == "added":
+                continue
+            place = self._badge_place(move, taken)
+            taken += [place] if move in self._subject.shown else []
+            items += badge(place, move.kind, made(move.key))
+        return items
+
+    def _style(self, edge: Edge) -> str:
+        return "core-edge" if edge in self._subject.core_edges else "edge"
+
+    def _ends(self, edge: Edge) -> tuple[Point, Point]:
+        return self._places[edge[0]], self._places[edge[1]]
+
+    def _changed(self, move: Move, side: Side) -> list[Item]:
+        """An edge that an edit changes: before shows what goes, after what came and a ghost of it."""
+        ends, when = self._ends(move.ends), made(move.key)
+        if move.kind == "added":
+            if side == "before":
+                return []
+            return [Line(ends, "casing", when=when), Line(ends, "added", when=when)]
+        still: Item = Line(ends, self._style(move.ends), when=not_made(move.key))
+        if side == "after":
+            return [still, Line(ends, "ghost", when=when)]
+        return [still, Line(ends, "casing", when=when), Line(ends, "removed", when=when)]
+
+    def _node(self, node: int) -> list[Item]:
+        subject, at, name = self._subject, self._places[node], self._subject.names[node]
+        title = name if name != str(node) else f"node {node}"
+        touching = subject.touching(node)
+        if node in subject.core_nodes:
+            disc: list[Item] = [Disc(at, _LARGE, "core-node", title)]
+            return disc + self._name(node, "core-label", When())
+        plain: list[Item] = [Disc(at, _SMALL, "node", title, When(none=touching))]
+        if not touching:
+            return plain
+        when = When(any=touching)
+        return [
+            *plain,
+            Disc(at, _LARGE, "edited-node", title, when),
+            *self._name(node, "label", when),
+        ]
+
+    def _name(self, node: int, style: str, when: When) -> list[Item]:
+        """The name of a node: inside it where it fits, otherwise beside it where there is room."""
+        if self._canvas.small:
+            return []
+        text, (x, y) = self._subject.names[node], self._places[node]
+        if text_width(text, TEXTS[style]) <= 2 * _LARGE - 4:
+            return [words((x, y + 4), text, style, "middle", when=when)]
+        text = shortened(text, TEXTS["label"], _NAME)
+        dx, dy = self._free_side(node)
+        side: Literal["start", "end", "middle"] = "middle"
+        if abs(dx) > 0.4:
+            side = "start" if dx > 0 else "end"
+        wide = text_width(text, TEXTS["label"])
+        if side == "start" and x + 14 + wide > self._canvas.width:
+            side, dx = "end", -1.0
+        if side == "end" and x - 14 - wide < 0:
+            side, dx = "start", 1.0
+        far = _LARGE + 4
+        place = (x + dx * far, y + dy * (far + 2) + 4)
+        return [words(place, text, "label", side, halo=True, when=when)]
+
+    def _free_side(self, node: int) -> Point:
+        """The direction in which fewest edges leave a node."""
+        x, y = self._places[node]
+        ways = [
+            math.atan2(self._places[other][1] - y, self._places[other][0] - x)
+            for edge in [*self._edges, *(move.ends for move in self._moves)]
+            if node in edge
+            for other in edge
+            if other != node and other in self._places
+        ]
+        if not ways:
+            return 1.0, 0.0
+        sides = [angle * math.pi / 4 for angle in (0, 4, 1, 7, 3, 5, 2, 6)]
+
+        def gap(angle: float) -> float:
+            return min(abs(math.remainder(angle - way, 2 * math.pi)) for way in ways)
+
+        angle = max(sides, key=lambda each: round(gap(each), 3))
+        return round(math.cos(angle), 6), round(math.sin(angle), 6)
+
+    def _badge_place(self, move: Move, taken: Sequence[Point]) -> Point:
+        """The middle of an edge, or where the sign covers no other and no node."""
+        one, other = self._ends(move.ends)
+        nodes = [place for node, place in self._places.items() if node not in move.ends]
+
+        def room(share: float) -> float:
+            place = between(one, other, share)
+            return min(
+                [math.dist(place, each) - 2 * BADGE for each in taken]
+                + [math.dist(place, each) - BADGE - _SMALL for each in nodes]
+                + [1e9]
+            )
+
+        shares = (0.5, 0.4, 0.6, 0.32, 0.68)
+        free = next((share for share in shares if room(share) > 1), None)
+        return between(one, other, free if free is not None else max(shares, key=room))
+
+    def _stubs(self) -> list[Item]:
+        """Short dashed lines from nodes that have neighbours outside the drawing."""
+        if not self.cut:
+            return []
+        hidden: dict[int, int] = {}
+        for edge in self._edges:
+            inside = [node for node in edge if node in self._places]
+            if len(inside) == 1:
+                hidden[inside[0]] = hidden.get(inside[0], 0) + 1
+        items: list[Item] = []
+        for node, count in sorted(hidden.items()):
+            x, y = self._places[node]
+            dx, dy = self._free_side(node)
+            middle = math.atan2(dy, dx)
+            for place in range(min(count, _STUBS)):
+                angle = middle + (place - (min(count, _STUBS) - 1) / 2) * 0.45
+                ends = tuple(
+                    (x + math.cos(angle) * far, y + math.sin(angle) * far)
+                    for far in (_SMALL, _SMALL + _STUB)
+                )
+                items.append(Line(ends, "stub"))
+        return items
+
+
+def _busiest(edges: Collection[Edge]) -> int:
+    counts: dict[int, int] = {}
+    for edge in edges:
+        for node in edge:
+            counts[node] = counts.get(node, 0) + 1
+    return max(sorted(counts), key=counts.__getitem__, default=0)
+
+
+def whole_map(graph: Data, near: Collection[int]) -> Scene | None:
+    """A map of dots of the whole graph, those that are drawn in dark; none for very large graphs."""
+    total = int(graph.num_nodes or 0)
+    if total > _MAPPED:
+        return None
+    whole = nx.Graph()
+    whole.add_nodes_from(range(total))
+    whole.add_edges_from(sorted(edge_pairs(graph)))
+    places: Mapping[int, Sequence[float]] = nx.spring_layout(whole, seed=0, iterations=40)
+    dots = sorted(range(total), key=lambda node: node in near)
+    items = tuple(
+        Disc(
+            (
+                _MAP / 2 + (_MAP / 2 - 4) * places[node][0],
+                _MAP / 2 + (_MAP / 2 - 4) * places[node][1],
+            ),
+            1.6 if node in near else 1.0,
+            "map-near" if node in near else "map-dot",
+        )
+        for node in dots
+    )
+    return Scene(_MAP, _MAP, items, "A map of the whole graph")

@@ -1,0 +1,210 @@
+"""What is to be drawn of an answer, and what a drawer makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from torch_geometric.data import Data
+
+from edgeflip.core import Edge, EditSet, FactualSubgraph, edge_noun, node_names
+from edgeflip.draw.scene import ALWAYS, Scene, When
+from edgeflip.errors import ConfigError
+
+Change: TypeAlias = Literal["added", "removed"]
+
+
+@dataclass(frozen=True)
+class Move:
+    """One edit: a node pair that comes or goes.
+
+    Attributes:
+        key: What it is known by in scenes and on pages.
+        kind: Whether the edge comes or goes.
+        ends: Its nodes, the smaller first.
+        name: What people call it, such as `20–22`.
+    """
+
+    key: str
+    kind: Change
+    ends: Edge
+    name: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A graph, and edits of it of which one set is shown and others can be.
+
+    Attributes:
+        graph: The input.
+        choices: The edits of each counterfactual, that of the headline first; may be none.
+        core_nodes: The nodes that carry the prediction.
+        core_edges: The edges between them that do.
+    """
+
+    graph: Data
+    choices: tuple[tuple[Move, ...], ...] = ()
+    core_nodes: frozenset[int] = frozenset()
+    core_edges: frozenset[Edge] = frozenset()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the nodes are called."""
+        return node_names(self.graph)
+
+    @property
+    def noun(self) -> str:
+        """What an edge is called."""
+        return edge_noun(self.graph)
+
+    @property
+    def shown(self) -> tuple[Move, ...]:
+        """The edits of the headline."""
+        return self.choices[0] if self.choices else ()
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """All edits of all counterfactuals, each once."""
+        return tuple(dict.fromkeys(move for choice in self.choices for move in choice))
+
+    def touching(self, node: int) -> frozenset[str]:
+        """Keys of the edits with an end at a node."""
+        return frozenset(move.key for move in self.moves if node in move.ends)
+
+
+def subject_of(
+    graph: Data, edit_sets: list[EditSet], core: FactualSubgraph | None = None
+) -> Subject:
+    """What is to be drawn of edit sets of a graph, the one to be shown first."""
+    names = node_names(graph)
+    nodes = frozenset(core.nodes) if core else frozenset()
+    edges = frozenset((min(u, v), max(u, v)) for u, v in core.edges) if core else frozenset()
+    return Subject(graph, tuple(moves_of(edits, names) for edits in edit_sets), nodes, edges)
+
+
+def moves_of(edits: EditSet, names: tuple[str, ...]) -> tuple[Move, ...]:
+    """An edit set as moves: additions first, then removals, by their nodes."""
+    parts: tuple[tuple[Change, frozenset[Edge]], ...] = (
+        ("added", edits.added),
+        ("removed", edits.removed),
+    )
+    return tuple(
+        Move(f"{u}-{v}", kind, (u, v), f"{names[u]}–{names[v]}")
+        for kind, edges in parts
+        for u, v in sorted(edges)
+    )
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something written beneath a drawing, such as a SMILES.
+
+    Attributes:
+        label: What it is.
+        text: The thing itself.
+        mono: Whether it is something to copy.
+        when: Under which edits it is so.
+    """
+
+    label: str
+    text: str
+    mono: bool = False
+    when: When = ALWAYS
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an edited input cannot exist, such as an atom with too many bonds.
+
+    Attributes:
+        title: What it cannot be, such as `Not a possible molecule`.
+        text: Why.
+        when: Under which edits that is so.
+    """
+
+    title: str
+    text: str
+    when: When = ALWAYS
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A subject, drawn.
+
+    Attributes:
+        panels: The input before and after, or one scene that shows both.
+        caption: How to read it.
+        tall: For one scene that shows both, the same for narrow pages.
+        facts: What is written beneath each panel.
+        faults: Why edited inputs cannot exist.
+        aside: A small picture beside it, such as a map of the whole graph.
+        aside_title: What that is.
+        aside_note: How to read it.
+    """
+
+    panels: tuple[Scene, ...]
+    caption: str = ""
+    tall: Scene | None = None
+    facts: tuple[tuple[Fact, ...], ...] = ()
+    faults: tuple[Fault, ...] = ()
+    aside: Scene | None = None
+    aside_title: str = ""
+    aside_note: str = ""
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Room for a drawing.
+
+    Attributes:
+        width: Of one panel, in pixels.
+        height: Of one panel.
+        small: Whether it is so small that numbers and names cannot be read.
+    """
+
+    width: float = 400
+    height: float = 340
+    small: bool = False
+
+
+Drawer: TypeAlias = Callable[[Subject, Canvas], Drawing]
+"""Draws a subject on a canvas."""
+
+Fits: TypeAlias = Callable[[Data], bool]
+"""Whether a drawer is for a graph."""
+
+_DRAWERS: dict[str, tuple[Fits, Drawer]] = {}
+
+
+def register_drawer(name: str, fits: Fits, draw: Drawer) -> None:
+    """Tell how some graphs are drawn; the drawer that was registered last and fits is taken.
+
+    Args:
+        name: What it is called.
+        fits: Whether it is for a graph.
+        draw: Draws it.
+
+    Example:
+        >>> from edgeflip.draw import draw_plain
+        >>> register_drawer("flows", lambda graph: "flow" in graph, draw_plain)
+    """
+    _DRAWERS[name] = (fits, draw)
+
+
+def drawer_name(graph: Data) -> str:
+    """Name of the drawer for a graph."""
+    for name, (fits, _) in reversed(_DRAWERS.items()):
+        if fits(graph):
+            return name
+    raise ConfigError(
+        "expected a drawer for this graph, got none that fits; call register_drawer, or save the "
+        "answer as JSON."
+    )
+
+
+def drawing_of(subject: Subject, canvas: Canvas | None = None) -> Drawing:
+    """A subject, drawn by the drawer for its graph."""
+    _, draw = _DRAWERS[drawer_name(subject.graph)]
+    return draw(subject, canvas or Canvas())
