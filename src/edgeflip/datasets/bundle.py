@@ -93,6 +93,11 @@ class DatasetBundle:
             f"{'/'.join(map(str, self.split.sizes))}, classes {names})"
         )
 
+    def _repr_html_(self) -> str:
+        from edgeflip.draw import bundle_html
+
+        return bundle_html(self)
+
     def constraints_for(self, graph: Data) -> Constraints:
         """What may change in a graph: the rules of chemistry for molecules, otherwise everything."""
         return FREE if self.constraints is None else self.constraints(graph)

@@ -1,9 +1,15 @@
 """Pictures and pages: an answer that can be looked at."""
 
+from edgeflip.draw.answer import draw_answer
+from edgeflip.draw.answer_page import answer_page
+from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.graphs import draw_plain
+from edgeflip.draw.grid import draw_graphs, draw_grid
 from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.matplotlib_backend import require_matplotlib
+from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, table_html
 from edgeflip.draw.picture import Picture
+from edgeflip.draw.saving import save_answer, save_answers
 from edgeflip.draw.scene import Disc, Line, Scene, Shape, When, Words
 from edgeflip.draw.subject import (
     Canvas,
@@ -14,7 +20,9 @@ from edgeflip.draw.subject import (
     Subject,
     drawing_of,
     register_drawer,
+    subject_of,
 )
+from edgeflip.draw.trace import draw_trace
 
 __all__ = [
     "DARK",
@@ -24,6 +32,7 @@ __all__ = [
     "Canvas",
     "Disc",
     "Drawing",
+    "Exhibit",
     "Fact",
     "Fault",
     "Line",
@@ -34,10 +43,23 @@ __all__ = [
     "Subject",
     "When",
     "Words",
+    "answer_html",
+    "answer_page",
+    "answers_html",
+    "bundle_html",
+    "draw_answer",
+    "draw_graphs",
+    "draw_grid",
     "draw_plain",
+    "draw_trace",
     "drawing_of",
+    "gallery_page",
     "register_drawer",
     "require_matplotlib",
+    "save_answer",
+    "save_answers",
+    "subject_of",
+    "table_html",
 ]
 
 # The last one that fits is taken, so what fits every graph comes first.

@@ -50,7 +50,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
         Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The graph {side}")
         for side in ("before", "after")
     )
-    caption = "Filled nodes carry the prediction. " if subject.core_nodes else ""
+    caption = f"Filled nodes {subject.core_words}. " if subject.core_nodes else ""
     caption += "Every node keeps its place."
     if view.cut:
         caption += " Dashed stubs lead to nodes that are not drawn."
@@ -77,7 +77,12 @@ class _View:
         inside = [edge for edge in union if drawn.issuperset(edge)]
         margin = 14.0 if canvas.small else 20.0
         self._places = node_places(
-            self.nodes, inside, subject.core_nodes & drawn, (canvas.width, canvas.height), margin
+            self.nodes,
+            inside,
+            subject.core_nodes & drawn,
+            (canvas.width, canvas.height),
+            margin,
+            changed=[move.ends for move in subject.shown],
         )
         self._moves = [move for move in subject.moves if drawn.issuperset(move.ends)]
 
@@ -159,7 +164,7 @@ class _View:
         if self._canvas.small:
             return []
         text, (x, y) = self._subject.names[node], self._places[node]
-        if text_width(text, TEXTS[style]) <= 2 * _LARGE - 4:
+        if text_width(text, TEXTS[style]) <= 2 * _LARGE - 1:
             return [words((x, y + 4), text, style, "middle", when=when)]
         text = shortened(text, TEXTS["label"], _NAME)
         dx, dy = self._free_side(node)

@@ -22,9 +22,12 @@ Places: TypeAlias = dict[int, Any]
 _RINGS = range(3, 9)
 # An edge is drawn no longer than this, so that small graphs do not fill the panel with air.
 _LONGEST = 74.0
-_CLOSEST = 15.0
+# How far nodes are apart at least: small ones, and those with a number.
+_CLOSEST, _CLOSEST_LARGE = 15.0, 25.0
 _STEPS = 30
 _ROUNDS = 300
+# How much longer edges are that join nodes with a number, or carry a sign.
+_LONGER, _SIGNED = 1.6, 2.0
 # Widths of rows that are tried.
 _TRIED = 40
 
@@ -35,6 +38,7 @@ def node_places(
     core: Collection[int],
     size: tuple[float, float],
     margin: float = 18.0,
+    changed: Collection[Edge] = (),
 ) -> dict[int, Point]:
     """Places of nodes in a panel.
 
@@ -44,17 +48,21 @@ def node_places(
         core: Nodes that carry the prediction; they go to the right.
         size: Width and height of the panel.
         margin: Room to its border.
+        changed: Edges that come or go, which are drawn longer: they carry a sign.
     """
-    graph = nx.Graph()
+    graph, signed = nx.Graph(), set(changed)
     graph.add_nodes_from(sorted(nodes))
-    graph.add_edges_from(sorted((u, v) for u, v in edges if u in graph and v in graph))
+    for u, v in sorted(edge for edge in edges if edge[0] in graph and edge[1] in graph):
+        inner = u in core and v in core
+        graph.add_edge(u, v, length=_SIGNED if (u, v) in signed else _LONGER if inner else 1.0)
+    large = set(core) | {node for edge in changed for node in edge}
     parts = [sorted(part) for part in nx.connected_components(graph)]
     # The core's part comes last, so that it stands to the right; single nodes go where there is room.
     parts.sort(key=lambda part: (bool(set(part) & set(core)), len(part) > 1, -len(part), part[0]))
     parts.sort(key=lambda part: (len(part) == 1, 0))
     laid = [_part_places(graph.subgraph(part), set(core)) for part in parts]
     whole = _packed(laid, size[0] / size[1])
-    return _fitted(whole, size, margin)
+    return _fitted(whole, size, margin, large)
 
 
 def _part_places(part: Any, core: set[int]) -> Places:
@@ -63,13 +71,12 @@ def _part_places(part: Any, core: set[int]) -> Places:
     if len(nodes) == 1:
         return {nodes[0]: np.zeros(2)}
     if len(nodes) == 2:
-        return {nodes[0]: np.zeros(2), nodes[1]: np.array([1.0, 0.0])}
+        return {nodes[0]: np.zeros(2), nodes[1]: np.array([part.edges[nodes]["length"], 0.0])}
     ordered = nx.Graph()
     ordered.add_nodes_from(nodes)
-    ordered.add_edges_from(sorted((min(e), max(e)) for e in part.edges))
+    for u, v in sorted((min(edge), max(edge)) for edge in part.edges):
+        ordered.add_edge(u, v, length=part.edges[u, v]["length"])
     places = _stress_places(ordered)
-    length = np.median([np.linalg.norm(places[u] - places[v]) for u, v in ordered.edges])
-    places = {node: place / max(length, 1e-9) for node, place in places.items()}
     ring = _ring(ordered.subgraph(sorted(core & set(nodes))))
     if ring:
         places = _with_polygon(places, ring, ordered)
@@ -82,7 +89,7 @@ def _stress_places(graph: Any) -> Places:
     It starts from the plane that shows the distances best, so it is the same every time.
     """
     nodes = list(graph)
-    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    lengths = dict(nx.all_pairs_dijkstra_path_length(graph, weight="length"))
     wanted = np.array([[lengths[u][v] for v in nodes] for u in nodes], dtype=float)
     count = len(nodes)
     centring = np.eye(count) - 1 / count
@@ -137,7 +144,7 @@ def _with_polygon(places: Places, ring: Sequence[int], graph: Any) -> Places:
     old = np.array([places[node] for node in ring])
     centre = old.mean(axis=0)
     others = [place for node, place in places.items() if node not in ring]
-    radius = 1.15 / (2 * math.sin(math.pi / count))
+    radius = _LONGER / (2 * math.sin(math.pi / count))
     angles = 2 * np.pi * np.arange(count) / count
     best: Any = None
     for turn in (1, -1):
@@ -230,12 +237,14 @@ def _extent(places: Places, aspect: float) -> float:
 
 
 def _fitted(
-    places: Mapping[int, Any], size: tuple[float, float], margin: float
+    places: Mapping[int, Any], size: tuple[float, float], margin: float, large: Collection[int]
 ) -> dict[int, Point]:
     """Places scaled into the panel, none too near to another."""
     nodes = sorted(places)
     points = np.array([places[node] for node in nodes], dtype=float)
     room = np.array(size) - 2 * margin
+    radii = np.array([_CLOSEST_LARGE if node in large else _CLOSEST for node in nodes]) / 2
+    apart = radii[:, None] + radii[None, :]
     for step in range(_STEPS):
         low, high = points.min(axis=0), points.max(axis=0)
         span = np.maximum(high - low, 1e-9)
@@ -243,24 +252,24 @@ def _fitted(
         if step and bool((span > room).any()):
             scale = float((room / span).min())
         points = (points - (low + high) / 2) * scale
-        if len(nodes) < 2 or not _pushed_apart(points):
+        if len(nodes) < 2 or not _pushed_apart(points, apart):
             break
     low, high = points.min(axis=0), points.max(axis=0)
     points = points - (low + high) / 2 + np.array(size) / 2
     return {node: (float(x), float(y)) for node, (x, y) in zip(nodes, points, strict=True)}
 
 
-def _pushed_apart(points: Any) -> bool:
+def _pushed_apart(points: Any, apart: Any) -> bool:
     """Move points that are too near a little away from each other; whether there were any."""
     gaps = points[:, None, :] - points[None, :, :]
     distance = np.linalg.norm(gaps, axis=2)
     np.fill_diagonal(distance, np.inf)
-    close = distance < _CLOSEST
+    close = distance < apart
     if not bool(close.any()):
         return False
     safe = np.where(distance > 1e-6, distance, 1.0)
     way = np.where(distance[..., None] > 1e-6, gaps / safe[..., None], _fixed_ways(len(points)))
-    step = np.where(close, (_CLOSEST - np.minimum(distance, _CLOSEST)) / 2, 0.0)
+    step = np.where(close, (apart - np.minimum(distance, apart)) / 2, 0.0)
     points += (way * step[..., None]).sum(axis=1) * 0.6
     return True
 

@@ -199,7 +199,7 @@ def text_width(text: str, style: TextStyle) -> float:
 
     Example:
         >>> round(text_width("house", TEXTS["title"]))
-        41
+        43
     """
     units = sum(_MONO if style.mono else _WIDTHS.get(letter, _WIDE) for letter in text)
     return units * style.size / 1000 * (_BOLD if style.weight > 500 else 1)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Edge, EditSet, FactualSubgraph, edge_noun, node_names
+from edgeflip.core import (
+    Edge,
+    EditSet,
+    FactualSubgraph,
+    edge_noun,
+    edge_pairs,
+    node_names,
+)
 from edgeflip.draw.scene import ALWAYS, Scene, When
 from edgeflip.errors import ConfigError
 
@@ -42,12 +51,14 @@ class Subject:
         choices: The edits of each counterfactual, that of the headline first; may be none.
         core_nodes: The nodes that carry the prediction.
         core_edges: The edges between them that do.
+        core_words: What such nodes do, to end the sentence "Filled nodes …".
     """
 
     graph: Data
     choices: tuple[tuple[Move, ...], ...] = ()
     core_nodes: frozenset[int] = frozenset()
     core_edges: frozenset[Edge] = frozenset()
+    core_words: str = "carry the prediction"
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -75,13 +86,32 @@ class Subject:
 
 
 def subject_of(
-    graph: Data, edit_sets: list[EditSet], core: FactualSubgraph | None = None
+    graph: Data, edit_sets: Sequence[EditSet], core: FactualSubgraph | None = None
 ) -> Subject:
-    """What is to be drawn of edit sets of a graph, the one to be shown first."""
+    """What is to be drawn of edit sets of a graph, the one to be shown first.
+
+    Without a subgraph that carries the prediction the motif is shown in its place, where a graph has one.
+    """
     names = node_names(graph)
-    nodes = frozenset(core.nodes) if core else frozenset()
-    edges = frozenset((min(u, v), max(u, v)) for u, v in core.edges) if core else frozenset()
-    return Subject(graph, tuple(moves_of(edits, names) for edits in edit_sets), nodes, edges)
+    choices = tuple(moves_of(edits, names) for edits in edit_sets)
+    if core is not None:
+        edges = frozenset((min(u, v), max(u, v)) for u, v in core.edges)
+        return Subject(graph, choices, frozenset(core.nodes), edges)
+    nodes = _motif(graph)
+    inside = frozenset(edge for edge in edge_pairs(graph) if nodes.issuperset(edge))
+    return Subject(graph, choices, nodes, inside, "are the motif")
+
+
+def _motif(graph: Data) -> frozenset[int]:
+    """The nodes that made a graph's class, where it says so by a truth per node."""
+    marks = graph.to_dict().get("motif")
+    if (
+        not isinstance(marks, Tensor)
+        or marks.shape != (graph.num_nodes,)
+        or marks.dtype != torch.bool
+    ):
+        return frozenset()
+    return frozenset(int(node) for node in marks.nonzero().flatten())
 
 
 def moves_of(edits: EditSet, names: tuple[str, ...]) -> tuple[Move, ...]:

@@ -50,6 +50,7 @@ from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
 from edgeflip.oracle import Budget, Model, Oracle, as_oracle
 from edgeflip.presets import Preset, check_dataset, load_preset
 from edgeflip.search import (
+    AnswerList,
     CounterfactualSet,
     Ended,
     Problem,
@@ -259,9 +260,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         label = int(proba.argmax())
         return [target for target in range(len(proba)) if target != label]
 
-    def explain_many(
-        self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]
-    ) -> list[CounterfactualSet]:
+    def explain_many(self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]) -> AnswerList:
         """The answers of `explain` for many graphs, in their order.
 
         Methods that learn a mask per graph learn many at once; the time it takes is shared out evenly.
@@ -277,9 +276,9 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         given = complete(options)
         graphs = listed(graphs, "call explain(graph) for one")
         if self.explains_together:
-            return explain_together(self, graphs, given)
+            return AnswerList(explain_together(self, graphs, given))
         alone = (partial(explain_together, self, [graph], given) for graph in graphs)
-        return list(in_turn(dict(enumerate(alone))).values())
+        return AnswerList(in_turn(dict(enumerate(alone))).values())
 
     def solve(
         self,

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.registry import make_explainer
 from edgeflip.oracle import Model, Oracle, Task, as_oracle
-from edgeflip.search import CounterfactualSet
+from edgeflip.search import AnswerList, CounterfactualSet
 
 
 @overload
@@ -35,7 +35,7 @@ def explain(  # type: ignore[overload-cannot-match]  # PyG has no types for us
     class_names: Sequence[str] | None = ...,
     task: Task | None = ...,
     **options: Unpack[ExplainOptions],
-) -> list[CounterfactualSet]: ...
+) -> AnswerList: ...
 
 
 def explain(

@@ -286,6 +286,7 @@ def _as_answer(
         provenance=_provenance(explainer, call),
         factual=search.factual,
         certificate=certificate,
+        oracle=search.problem.oracle,
     )
 
 

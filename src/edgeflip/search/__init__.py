@@ -1,7 +1,13 @@
 """How answers are found and kept: one search for every method, ranking, selection, proofs, results."""
 
+from edgeflip.search.answer_list import (
+    AnswerList,
+)
 from edgeflip.search.certificate import (
     verify_certificate,
+)
+from edgeflip.search.effects import (
+    MOST_MOVES,
 )
 from edgeflip.search.finish import (
     Answers,
@@ -41,8 +47,14 @@ from edgeflip.search.session import (
     Search,
     Watch,
 )
+from edgeflip.search.summary import (
+    counted_edits,
+    proof_in_words,
+)
 
 __all__ = [
+    "MOST_MOVES",
+    "AnswerList",
     "Answers",
     "Certificate",
     "Counterfactual",
@@ -65,8 +77,10 @@ __all__ = [
     "Watch",
     "certificate_of",
     "certify",
+    "counted_edits",
     "make_ranking",
     "needs_of",
+    "proof_in_words",
     "ranking_name",
     "reduce_flips",
     "verify_certificate",

@@ -109,6 +109,13 @@ def _counterfactual(payload: Mapping[str, Any], space: EditSpace, columns: int) 
             f"expected counterfactuals with {columns} numbers as output, got {len(read.output)}; explain "
             "the graph again."
         )
+    if read.effects is not None and (
+        len(read.effects) != 2**read.size or any(len(row) != columns for row in read.effects)
+    ):
+        raise ArtifactError(
+            f"expected the effects of {read.size} edits to have a row of {columns} numbers for every part of "
+            "them, got others; explain the graph again."
+        )
     return read
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from torch_geometric.data import Data
 
 from edgeflip.core import Edits, EditSpace, FactualSubgraph
 from edgeflip.errors import ConfigError, EdgeflipError
 from edgeflip.oracle import Goal, GoalReading, OutputReading
-from edgeflip.search.summary import summary
+from edgeflip.search.summary import counted_edits, summary
 from edgeflip.support import checksum, read_json, write_json
+
+if TYPE_CHECKING:
+    from edgeflip.draw import Picture
 
 StopReason: TypeAlias = Literal[
     "first_flip",
@@ -50,6 +54,8 @@ class Counterfactual(OutputReading):
             needless edits were undone or smaller sets were tried.
         robustness: On what share of noisy copies of the input the goal was still reached; None when
             none were tried.
+        effects: The output after every part of the edits: that of subset `b` takes the moves whose
+            bits are set in `b`, in their order; None where nobody asked (`answer.with_effects`).
     """
 
     edits: Any
@@ -59,6 +65,7 @@ class Counterfactual(OutputReading):
     found_at: int
     ring: int | None = None
     robustness: float | None = None
+    effects: tuple[tuple[float, ...], ...] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """The edits and what they give."""
@@ -249,6 +256,7 @@ class CounterfactualSet(GoalReading):
         factual: The part that carries the prediction, when the method used one.
         certificate: Up to which cost it is proven that there is no counterfactual, when that was
             tried; check it again with `verify_certificate`.
+        oracle: Who was asked; None for an answer from a file.
     """
 
     space: EditSpace
@@ -261,6 +269,7 @@ class CounterfactualSet(GoalReading):
     first: Counterfactual | None = None
     factual: FactualSubgraph | None = None
     certificate: Certificate | None = None
+    oracle: Any = None
 
     def __post_init__(self) -> None:
         """Where nobody says which is the smallest and which came first, look among those kept."""
@@ -317,9 +326,36 @@ class CounterfactualSet(GoalReading):
         before = self.goal.describe(self.output)
         if self.smallest is None:
             return f"<CounterfactualSet: {before}, nothing found ({self.trace.status})>"
-        size = f"{self.smallest.size} edit{'s'[: self.smallest.size != 1]}"
+        size = counted_edits(self.smallest.size)
         after = self.goal.describe(self.smallest.output)
         return f"<CounterfactualSet: {before} → {after} by {size}, {len(self)} kept>"
+
+    def with_effects(self, oracle: Any = None) -> CounterfactualSet:
+        """The same answer with the output after every part of each counterfactual's edits.
+
+        Args:
+            oracle: Who was asked; an answer fresh from `explain` knows.
+        """
+        from edgeflip.search.effects import with_effects
+
+        return with_effects(self, oracle)
+
+    def draw(self, counterfactual: Counterfactual | None = None, **options: Any) -> Picture:
+        """A picture, before and after; see `edgeflip.draw.draw_answer`."""
+        from edgeflip.draw import draw_answer
+
+        return draw_answer(self, counterfactual, **options)
+
+    def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a page (.html), a picture (.svg, .png, .pdf) or the answer itself (.json)."""
+        from edgeflip.draw import save_answer
+
+        return save_answer(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        from edgeflip.draw import answer_html
+
+        return answer_html(self)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A table of changes only: one plain row per counterfactual, best first.
@@ -403,4 +439,7 @@ class CounterfactualSet(GoalReading):
 def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
     if entry is None:
         return None
-    return {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
+    plain = {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
+    if entry.effects is None:
+        del plain["effects"]
+    return plain

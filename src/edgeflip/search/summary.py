@@ -38,7 +38,7 @@ def _best(answer: CounterfactualSet) -> str:
     best, smallest = answer.best, answer.smallest
     if best is None or smallest is None or best.edits == smallest.edits:
         return ""
-    size = f"{best.size} edit{'s'[: best.size != 1]}"
+    size = counted_edits(best.size)
     phrase = answer.space.in_words(best.edits)
     return f"The best-scored answer has {size}: {phrase} gives {answer.goal.describe(best.output)}."
 
@@ -61,11 +61,18 @@ def _others(answer: CounterfactualSet) -> str:
 
 
 def _proof(answer: CounterfactualSet) -> str:
-    proof, smallest = answer.certificate, answer.smallest
-    if smallest is not None and smallest.cost == 1:
+    return proof_in_words(answer, answer.smallest)
+
+
+def proof_in_words(answer: CounterfactualSet, entry: Counterfactual | None) -> str:
+    """What is known of smaller sets than a counterfactual's, in a sentence."""
+    proof = answer.certificate
+    if entry is not None and entry.cost == 1:
         return "Nothing smaller exists."
+    if answer.smallest is not None and entry is not None and answer.smallest.cost < entry.cost:
+        return f"A smaller one exists, of {counted_edits(answer.smallest.cost)}."
     if proof is None or proof.below <= 1:
-        return "" if smallest is None else "Smaller sets of edits were not all tried."
+        return "" if entry is None else "Smaller sets of edits were not all tried."
     tried, largest = sum(proof.tried), proof.below - 1
     subject = "No single edit" if largest == 1 else f"No set of up to {largest} edits"
     under = f" (with {proof.within})" if proof.within else ""
@@ -75,9 +82,14 @@ def _proof(answer: CounterfactualSet) -> str:
     if largest >= answer.space.max_cost:
         limits = f" ({proof.within})" if proof.within else ""
         return f"Nothing that is allowed{limits} does: {sets} tried."
-    gap = smallest is not None and smallest.cost > proof.below
+    gap = entry is not None and entry.cost > proof.below
     open_end = ", and of larger ones not all" if gap else ""
     return f"{subject} does{under}: {sets} tried{open_end}."
+
+
+def counted_edits(count: int) -> str:
+    """A number of edits: `1 edit`, `2 edits`."""
+    return f"{count} edit{'s'[: count != 1]}"
 
 
 def _effort(answer: CounterfactualSet) -> str:

@@ -1,0 +1,449 @@
+"""The page of an answer: one file in which edits can be taken back and counterfactuals chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflip.core import EditSet, edge_pairs
+from edgeflip.draw.pages import document, json_block, script
+from edgeflip.draw.scene import ALWAYS, Scene, When
+from edgeflip.draw.story import (
+    OutputRow,
+    Piece,
+    figure,
+    headline,
+    output_rows,
+    predicted,
+    proof,
+    ranked,
+    subject,
+    text_of,
+    warnings,
+)
+from edgeflip.draw.subject import Canvas, Drawing, Fact, Move, Subject, drawing_of
+from edgeflip.draw.svg import plain_text, svg_part
+from edgeflip.errors import ConfigError
+from edgeflip.oracle import ClassGoal
+from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
+
+# Digits of outputs on the page.
+_DIGITS = 5
+# Counterfactuals that a page has at most, and classes beside the drawing.
+_ROWS, _CLASSES = 50, 8
+_UNKNOWN = (
+    "The edits cannot be switched here, because this answer came from a file and nobody said which "
+    "model it is about. Save the page with oracle=."
+)
+
+
+def answer_page(
+    answer: CounterfactualSet, *, oracle: Any = None, title: str = "", home: str = ""
+) -> str:
+    """An answer as a page that needs no server and no other file.
+
+    Args:
+        answer: What was found.
+        oracle: Who was asked; an answer fresh from `explain` knows. Without it, and without a table in
+            the answer, edits cannot be switched.
+        title: What was explained; by default the size of the graph.
+        home: Where the link to all answers leads, if there is one.
+
+    Raises:
+        ConfigError: If the edits are of a kind that no drawer knows, or the oracle is another.
+    """
+    return _AnswerPage(_asked(answer, oracle), title, home).html()
+
+
+def _asked(answer: CounterfactualSet, oracle: Any) -> CounterfactualSet:
+    """The answer with its table, as far as somebody can be asked."""
+    if oracle is None and (answer.oracle is None or any(e.effects for e in ranked(answer))):
+        return answer
+    return answer.with_effects(oracle)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Counterfactuals that are alike: the first of them, and the places of the others."""
+
+    first: int
+    others: tuple[int, ...]
+
+
+class _AnswerPage:
+    def __init__(self, answer: CounterfactualSet, title: str, home: str) -> None:
+        self._answer, self._home = answer, home
+        self._entries = ranked(answer)[:_ROWS]
+        what = subject(answer, self._entries)
+        if what is None:
+            raise ConfigError(
+                f"expected edits of a kind that can be drawn, got '{answer.space.kind}'; save the answer "
+                "as JSON."
+            )
+        self._subject: Subject = what
+        self._drawing = drawing_of(what, Canvas())
+        self._made = frozenset(move.key for move in what.shown)
+        self._rows, self._left_out = output_rows(answer, self._entries, _CLASSES)
+        self._title = title or graph_size(answer)
+
+    def html(self) -> str:
+        """The page."""
+        entry = self._entries[0] if self._entries else None
+        sentence = headline(self._answer, entry)
+        link = (
+            f'<a class="tools" href="{plain_text(self._home)}">All answers</a>'
+            if self._home
+            else ""
+        )
+        body = f"""<main class="page" data-api="">
+<p class="where"><b>edgeflip</b><span>{plain_text(self._title)}</span>{link}</p>
+<h1>{marked(sentence)}</h1>
+{self._faults()}{self._backing(entry)}
+<div class="work">
+{self._figure(entry)}
+{self._rail(entry)}
+{self._list() if self._entries else ""}
+</div>
+{self._made_how()}
+</main>"""
+        scripts = f"{json_block(self._data())}\n{script('answer.js')}" if self._entries else ""
+        return document(text_of(sentence), body, scripts=scripts)
+
+    def _faults(self) -> str:
+        return "".join(
+            f'<p class="warn"{_when(fault.when, self._made)}><b>{plain_text(fault.title)}:</b> '
+            f"{plain_text(fault.text)}</p>\n"
+            for fault in self._drawing.faults
+        )
+
+    def _backing(self, entry: Counterfactual | None) -> str:
+        told = proof(self._answer, entry)
+        rows = [f'<dt>Certificate</dt><dd id="proof">{plain_text(told)}</dd>'] if told else []
+        rows += [f"<dt>Note</dt><dd>{plain_text(text)}</dd>" for text in warnings(self._answer)]
+        return f'<dl class="backing">{"".join(rows)}</dl>' if rows else '<p id="proof" hidden></p>'
+
+    def _figure(self, entry: Counterfactual | None) -> str:
+        drawing, answer = self._drawing, self._answer
+        before = " ".join(predicted(answer.goal, answer.output)).strip()
+        after = " ".join(predicted(answer.goal, entry.output)).strip() if entry else ""
+        caption = f"<figcaption>{plain_text(drawing.caption)}</figcaption>"
+        sides = (
+            f'<p class="side">before <b>{plain_text(before)}</b></p>',
+            f'<p class="side">after <b id="after">{plain_text(after)}</b></p>' if entry else "",
+        )
+        if len(drawing.panels) == 1:
+            wide = "wide" if drawing.tall is not None else ""
+            scenes = svg_part(drawing.panels[0], self._made, wide)
+            scenes += svg_part(drawing.tall, self._made, "tall") if drawing.tall is not None else ""
+            inside = f"<div>{sides[0]}{scenes}{sides[1]}{self._facts(0)}</div>"
+            return f'<figure class="drawing one">{inside}{caption}</figure>'
+        panels = drawing.panels if entry else drawing.panels[:1]
+        parts = [
+            f"<div>{side}{svg_part(scene, self._made)}{self._facts(place)}</div>"
+            for place, (side, scene) in enumerate(zip(sides, panels, strict=False))
+        ]
+        kind = "drawing" if entry else "drawing one"
+        return f'<figure class="{kind}">{"".join(parts)}{caption}</figure>'
+
+    def _facts(self, place: int) -> str:
+        if place >= len(self._drawing.facts) or not self._drawing.facts[place]:
+            return ""
+        rows = [self._fact(fact) for fact in self._drawing.facts[place]]
+        return f'<dl class="facts">{"".join(rows)}</dl>'
+
+    def _fact(self, fact: Fact) -> str:
+        css = ' class="mono"' if fact.mono else ""
+        return (
+            f"<div{_when(fact.when, self._made)}><dt>{plain_text(fact.label)}</dt>"
+            f"<dd{css}>{plain_text(fact.text)}</dd></div>"
+        )
+
+    def _rail(self, entry: Counterfactual | None) -> str:
+        parts = []
+        if entry is not None:
+            why = self._why(entry)
+            moves = "".join(self._toggle(move, entry) for move in self._moves(0))
+            can = ' <span class="tools">press to take one back</span>' if not why else ""
+            verdict = "" if why else _verdict(self._answer, entry)
+            parts.append(
+                f'<section aria-label="Edits"><h2>Edits{can}</h2><ul class="edits" id="edits">{moves}</ul>'
+                f'<p class="without" id="why"{"" if why else " hidden"}>{plain_text(why)}</p>'
+                f'<p class="verdict" id="verdict" role="status">{plain_text(verdict)}</p></section>'
+            )
+        parts.append(self._outputs(entry))
+        if self._drawing.aside is not None or self._drawing.aside_note:
+            parts.append(_map(self._drawing))
+        return f'<div class="rail"><div class="stick">{"".join(parts)}</div></div>'
+
+    def _toggle(self, move: Move, entry: Counterfactual) -> str:
+        disabled = "" if entry.effects else " disabled"
+        rest = self._without(move, entry)
+        return (
+            f'<li><button type="button" class="toggle is-{move.kind}" data-bit="{_bit(move, entry)}" '
+            f'aria-pressed="true"{disabled}><span class="sign" aria-hidden="true">'
+            f'{"+" if move.kind == "added" else "−"}</span><span class="name">'
+            f'<span class="sr">{move.kind} {self._subject.noun} </span>{plain_text(move.name)}</span>'
+            f"<small>on</small></button>{rest}</li>"
+        )
+
+    def _without(self, move: Move, entry: Counterfactual) -> str:
+        if entry.effects is None:
+            return ""
+        left = entry.effects[(2**entry.size - 1) & ~(1 << _bit(move, entry))]
+        goal = self._answer.goal
+        same = isinstance(goal, ClassGoal) and _top(left) == _top(self._answer.output)
+        told = f"Without it: {'still ' if same else ''}{goal.describe(left)}"
+        return f'<p class="without">{plain_text(told)}</p>'
+
+    def _outputs(self, entry: Counterfactual | None) -> str:
+        answer = self._answer
+        classes = isinstance(answer.goal, ClassGoal)
+        parts = [self._output(place, row, entry) for place, row in enumerate(self._rows)]
+        more = f'<p class="key">and {self._left_out:,} more classes</p>' if self._left_out else ""
+        if classes and entry is not None:
+            more += '<p class="key"><span><i class="before"></i>before</span>'
+            more += '<span><i class="after"></i>after</span></p>'
+        name = "Probability" if classes else "The model’s value"
+        return (
+            f'<section aria-label="{name}"><h2>{name}</h2><dl class="outputs">{"".join(parts)}</dl>'
+            f"{more}</section>"
+        )
+
+    def _output(self, place: int, row: OutputRow, entry: Counterfactual | None) -> str:
+        answer = self._answer
+        classes = isinstance(answer.goal, ClassGoal)
+        before = answer.output[row.column]
+        after = None if entry is None else entry.output[row.column]
+        told = figure(answer.goal, before)
+        if after is not None:
+            now = plain_text(figure(answer.goal, after))
+            told = f'{plain_text(told)} → <b id="value-{place}">{now}</b>'
+        wins = classes and (answer if entry is None else entry).predicted == row.column
+        name = f'<dt id="name-{place}"{" class=wins" if wins else ""}>{plain_text(row.name)}</dt>'
+        if not classes:
+            return f"{name}<dd>{told}</dd>"
+        bars = f'<i class="before" style="--share:{before:.4f}"></i>'
+        if after is not None:
+            bars += f'<i class="after" id="bar-{place}" style="--share:{after:.4f}"></i>'
+        return f'{name}<dd>{told}</dd><dd class="bars" aria-hidden="true">{bars}</dd>'
+
+    def _list(self) -> str:
+        rows = [self._list_row(row) for row in _alike(self._entries)]
+        count = len(self._entries)
+        title = "1 counterfactual" if count == 1 else f"{count} counterfactuals"
+        hint = ""
+        if count > 1:
+            hint = ' <span class="tools">choose one to see it above, or step with ← and →</span>'
+        to = "becomes"
+        return (
+            f'<section class="lower" aria-label="Counterfactuals"><h2>{title}, the smallest first'
+            f'{hint}</h2><table class="ranks"><thead><tr><th scope="col" class="n">rank</th>'
+            f'<th scope="col">edits</th><th scope="col" class="n">size</th>'
+            f'<th scope="col">{to}</th><th scope="col" class="n">score</th></tr></thead>'
+            f"<tbody>{''.join(rows)}</tbody></table></section>"
+        )
+
+    def _list_row(self, row: _Row) -> str:
+        entry, answer = self._entries[row.first], self._answer
+        places = " ".join(map(str, (row.first, *row.others)))
+        current = ' aria-current="true"' if row.first == 0 else ""
+        mark = ' <span class="mark">smallest</span>' if row.first == 0 else ""
+        more = ""
+        if row.others:
+            picks = "".join(self._pick(place) for place in row.others)
+            more = f'<details class="alike"><summary>{len(row.others)} more alike</summary>{picks}</details>'
+        name, number = predicted(answer.goal, entry.output)
+        bar = ""
+        if isinstance(answer.goal, ClassGoal):
+            share = f'<i style="--share:{max(entry.output):.4f}"></i>'
+            bar = f'<span class="mini" aria-hidden="true">{share}</span>'
+        rank, told = _rank(answer, entry), f"{name} {number}".strip()
+        return (
+            f'<tr data-group="{places}"{current}><td class="n">{rank}</td>'
+            f"<td>{self._pick(row.first)}{mark}{more}</td>"
+            f'<td class="n">{entry.size}</td><td class="to">{bar}{plain_text(told)}</td>'
+            f'<td class="n score">{entry.score:.2f}</td></tr>'
+        )
+
+    def _pick(self, place: int) -> str:
+        pressed = "true" if place == 0 else "false"
+        chips = "".join(chip(move) for move in self._moves(place)) or "no edit"
+        return (
+            f'<button type="button" class="pick" data-choice="{place}" aria-pressed="{pressed}">'
+            f"{chips}</button>"
+        )
+
+    def _moves(self, place: int) -> tuple[Move, ...]:
+        return self._subject.choices[place]
+
+    def _made_how(self) -> str:
+        rows = "".join(
+            f"<dt>{plain_text(name)}</dt><dd>{plain_text(value)}</dd>"
+            for name, value in provenance(self._answer, self._entries)
+        )
+        return (
+            f'<details class="made"><summary>How this was made</summary><dl>{rows}</dl></details>'
+        )
+
+    def _why(self, entry: Counterfactual) -> str:
+        """Why the edits cannot be switched, empty where they can."""
+        if entry.effects is not None:
+            return ""
+        if entry.size > MOST_MOVES:
+            return (
+                f"The edits cannot be switched here: of {entry.size} there are too many combinations to "
+                f"ask about; up to {MOST_MOVES} can."
+            )
+        if self._answer.oracle is None and not any(each.effects for each in self._entries):
+            return _UNKNOWN
+        return (
+            "The edits cannot be switched here: the model was not asked about their combinations."
+        )
+
+    def _data(self) -> dict[str, Any]:
+        answer = self._answer
+        goal = answer.goal
+        names = (
+            [goal.class_name(column) for column in range(goal.num_classes)]
+            if isinstance(goal, ClassGoal)
+            else []
+        )
+        return {
+            "kind": goal.kind,
+            "noun": self._subject.noun,
+            "names": names,
+            "columns": [row.column for row in self._rows],
+            "before": self._packed(answer.output),
+            "choices": [self._choice(place, entry) for place, entry in enumerate(self._entries)],
+        }
+
+    def _choice(self, place: int, entry: Counterfactual) -> dict[str, Any]:
+        table = entry.effects
+        return {
+            "headline": [list(piece) for piece in headline(self._answer, entry)],
+            "proof": proof(self._answer, entry),
+            "why": self._why(entry),
+            "moves": [
+                {"key": move.key, "kind": move.kind, "name": move.name, "bit": _bit(move, entry)}
+                for move in self._moves(place)
+            ],
+            "output": self._packed(entry.output),
+            "table": None if table is None else [self._packed(output) for output in table],
+        }
+
+    def _packed(self, output: Sequence[float]) -> list[float]:
+        """The largest column and its value, then the columns that are shown."""
+        top = _top(output)
+        shown = [output[row.column] for row in self._rows]
+        return [top, *(round(value, _DIGITS) for value in (output[top], *shown))]
+
+
+def _bit(move: Move, entry: Counterfactual) -> int:
+    """Which bit of a part's number stands for a move."""
+    edits: EditSet = entry.edits
+    return edits.edges.index(move.ends)
+
+
+def _top(output: Sequence[float]) -> int:
+    return max(range(len(output)), key=output.__getitem__)
+
+
+def _verdict(answer: CounterfactualSet, entry: Counterfactual) -> str:
+    start = {1: "With the edit", 2: "With both edits"}.get(
+        entry.size, f"With all {entry.size} edits"
+    )
+    return f"{start} the model says {answer.goal.describe(entry.output)}."
+
+
+def _rank(answer: CounterfactualSet, entry: Counterfactual) -> str:
+    places = [place for place, kept in enumerate(answer.counterfactuals, 1) if kept == entry]
+    return str(places[0]) if places else "–"
+
+
+def _alike(entries: Sequence[Counterfactual]) -> list[_Row]:
+    """Rows of counterfactuals that only a symmetry of the graph tells apart: same size, same outputs."""
+    groups: dict[Any, list[int]] = {}
+    for place, entry in enumerate(entries):
+        edits: EditSet = entry.edits
+        outputs = tuple(round(value, 4) for value in entry.output)
+        groups.setdefault((len(edits.added), len(edits.removed), outputs), []).append(place)
+    return [_Row(places[0], tuple(places[1:])) for places in groups.values()]
+
+
+def _when(when: When, made: Iterable[str]) -> str:
+    if when == ALWAYS:
+        return ""
+    parts = {"all": when.all, "any": when.any, "none": when.none}
+    told = "".join(
+        f' data-{name}="{plain_text(" ".join(sorted(keys)))}"'
+        for name, keys in parts.items()
+        if keys
+    )
+    return told + ("" if when.holds(made) else " hidden")
+
+
+def _map(drawing: Drawing) -> str:
+    picture = svg_part(drawing.aside) if isinstance(drawing.aside, Scene) else ""
+    title = plain_text(drawing.aside_title or "The whole")
+    return (
+        f'<section class="map" aria-label="{title}"><h2>{title}</h2>{picture}'
+        f"<p>{plain_text(drawing.aside_note)}</p></section>"
+    )
+
+
+def marked(pieces: Iterable[Piece]) -> str:
+    """A sentence as HTML, its names of edits marked."""
+    return "".join(
+        f'<span class="{kind}">{plain_text(text)}</span>' if kind else plain_text(text)
+        for text, kind in pieces
+    )
+
+
+def chip(move: Move) -> str:
+    """An edit in a few letters, with its sign."""
+    sign = "+" if move.kind == "added" else "−"
+    return (
+        f'<span class="chip is-{move.kind}"><b aria-hidden="true">{sign}</b>'
+        f'<span class="sr">{move.kind} </span>{plain_text(move.name)}</span>'
+    )
+
+
+def graph_size(answer: CounterfactualSet) -> str:
+    """The size of the input in words: `25 nodes, 30 edges`."""
+    count, edges = int(answer.graph.num_nodes or 0), len(edge_pairs(answer.graph))
+    names = {"bond": ("atom", "bond"), "link": ("word", "link")}
+    what = subject(answer, [])
+    node, edge = names.get(what.noun if what else "", ("node", "edge"))
+    return f"{count:,} {node}{'s'[: count != 1]}, {edges:,} {edge}{'s'[: edges != 1]}"
+
+
+def provenance(
+    answer: CounterfactualSet, entries: Sequence[Counterfactual]
+) -> list[tuple[str, str]]:
+    """What made an answer, for those who want to make it again."""
+    made, trace = answer.provenance, answer.trace
+    stages = ", ".join(
+        f"{name} {stage.seconds:.2f} s ({stage.oracle_calls:,} model passes)"
+        for name, stage in trace.stages.items()
+    )
+    ring = entries[0].ring if entries else None
+    budget = ", ".join(
+        f"{name.replace('_', ' ')} {value:g}" for name, value in made.budget.items() if value
+    )
+    conditions = str(getattr(answer.space, "conditions", ""))
+    rows = [
+        ("Method", made.method),
+        ("Seed", str(made.seed)),
+        (
+            "Search",
+            f"{trace.status.replace('_', ' ')}; ended by: {trace.stopped_by.replace('_', ' ')}",
+        ),
+        ("Stages", stages),
+        ("Ring", "" if ring is None else str(ring)),
+        ("Constraints", conditions),
+        ("Budget", budget),
+        ("Model", f"fingerprint {made.oracle}" if made.oracle else ""),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
+    ]
+    return [(name, value) for name, value in rows if value]

@@ -1,0 +1,102 @@
+"""Many small pictures in one: answers, or graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TypeAlias
+
+from torch_geometric.data import Data
+
+from edgeflip.draw.look import TEXTS, shortened
+from edgeflip.draw.picture import Picture
+from edgeflip.draw.scene import Item, Line, Run, Scene, Words, placed, words
+from edgeflip.draw.story import Piece, phrases, predicted, subject
+from edgeflip.draw.subject import Canvas, drawing_of, subject_of
+from edgeflip.errors import ConfigError
+from edgeflip.search import CounterfactualSet
+
+_CELL, _HEIGHT, _GAP, _MARGIN = 260.0, 190.0, 24.0, 24.0
+_CANVAS = Canvas(_CELL, _HEIGHT, small=True)
+# What is drawn, the change beneath it, and further lines.
+_Cell: TypeAlias = tuple[Scene, Sequence[Run], Sequence[str]]
+# A picture has no more than this; a gallery is for more.
+_MOST = 60
+
+
+def draw_grid(
+    answers: Sequence[CounterfactualSet],
+    *,
+    titles: Sequence[str] = (),
+    columns: int = 3,
+) -> Picture:
+    """Draw several answers, each after its smallest edits, in a grid.
+
+    Args:
+        answers: What was found; up to 60 are drawn.
+        titles: A line for each, such as the name of its graph.
+        columns: How many stand beside each other.
+
+    Raises:
+        ConfigError: If there are none, or their edits are of a kind that no drawer knows.
+    """
+    cells: list[_Cell] = []
+    for place, answer in enumerate(islice(answers, _MOST)):
+        entry = answer.smallest
+        what = subject(answer, [] if entry is None else [entry])
+        if what is None:
+            raise ConfigError(
+                f"expected edits of a kind that can be drawn, got '{answer.space.kind}'; print the answers."
+            )
+        drawing = drawing_of(what, _CANVAS)
+        scene = drawing.panels[-1 if entry is not None else 0]
+        shown = scene.under(move.key for move in what.shown)
+        before = " ".join(predicted(answer.goal, answer.output)).strip()
+        change: list[Run] = [Run(before, "title")]
+        told: list[Piece] = [("no edits found", "")]
+        if entry is not None:
+            after = " ".join(predicted(answer.goal, entry.output)).strip()
+            change.append(Run(f" → {after}", "title"))
+            told = phrases(answer.space, entry)
+        text = "".join(words for words, _ in told)
+        cells.append((shown, change, [titles[place] if place < len(titles) else "", text]))
+    label = f"{len(cells)} answer{'s'[: len(cells) != 1]}"
+    return _grid_of(cells, columns, label)
+
+
+def draw_graphs(graphs: Sequence[Data], titles: Sequence[str] = (), *, columns: int = 3) -> Picture:
+    """Draw several graphs as they are, in a grid."""
+    cells: list[_Cell] = []
+    for place, graph in enumerate(islice(graphs, _MOST)):
+        scene = drawing_of(subject_of(graph, []), _CANVAS).panels[0]
+        title = titles[place] if place < len(titles) else ""
+        cells.append((scene.under(()), [Run(title, "title")], []))
+    return _grid_of(cells, columns, f"{len(cells)} graphs")
+
+
+def _grid_of(cells: Sequence[_Cell], columns: int, label: str) -> Picture:
+    if not cells or columns < 1:
+        raise ConfigError(
+            f"expected something to draw in at least one column, got {len(cells)} in {columns}; pass some."
+        )
+    columns = min(columns, len(cells))
+    lines = max(sum(1 for text in texts if text) for _, _, texts in cells)
+    tall = _HEIGHT + 34 + 18 * lines + _GAP
+    items: list[Item] = []
+    for place, (scene, change, texts) in enumerate(cells):
+        left = _MARGIN + (place % columns) * (_CELL + _GAP)
+        top = _MARGIN + (place // columns) * tall
+        scale = min(_CELL / scene.width, _HEIGHT / scene.height)
+        by = (left + (_CELL - scene.width * scale) / 2, top + (_HEIGHT - scene.height * scale) / 2)
+        items.append(Line(((left, top - 8), (left + _CELL, top - 8)), "rule"))
+        items += placed(scene.items, by, scale)
+        y = top + _HEIGHT + 20
+        room = _CELL / max(1, len(change))
+        runs = tuple(Run(shortened(run.text, TEXTS[run.style], room), run.style) for run in change)
+        items.append(Words((left, y), runs))
+        for text in filter(None, texts):
+            y += 18
+            items.append(words((left, y), shortened(text, TEXTS["note"], _CELL), "note"))
+    rows = -(-len(cells) // columns)
+    width = 2 * _MARGIN + columns * _CELL + (columns - 1) * _GAP
+    return Picture(Scene(width, 2 * _MARGIN + rows * tall - _GAP, tuple(items), label))

@@ -1,0 +1,198 @@
+// An answer that answers back: edits can be taken back, counterfactuals chosen. It works from a file.
+// What the model says after some of the edits stands in a table on the page; texts are set as text, never as HTML.
+"use strict";
+
+(function start(root, factory) {
+  const parts = factory();
+  if (typeof module === "object" && module.exports) {
+    module.exports = parts;
+  } else if (root.document && root.document.getElementById("data")) {
+    parts.run(root.document);
+  }
+})(typeof self === "object" ? self : globalThis, function factory() {
+  // A probability as people write it: .97, 1.00.
+  function probability(value) {
+    return value.toFixed(2).replace(/^0/, "");
+  }
+
+  function figure(data, value) {
+    if (data.kind === "class") return probability(value);
+    return String(Number(value.toPrecision(6)));
+  }
+
+  // Whether something is shown while edits are made.
+  function holds(all, any, none, made) {
+    const has = (key) => made.has(key);
+    return all.every(has) && !none.some(has) && (any.length === 0 || any.some(has));
+  }
+
+  // The keys of the edits that a bit mask stands for.
+  function keysOf(moves, mask) {
+    return new Set(moves.filter((move) => (mask >> move.bit) & 1).map((move) => move.key));
+  }
+
+  function full(choice) {
+    return 2 ** choice.moves.length - 1;
+  }
+
+  // What the model says after some edits: null where nobody asked it.
+  function outputOf(choice, mask) {
+    if (choice.table) return choice.table[mask];
+    return mask === full(choice) ? choice.output : null;
+  }
+
+  function told(data, output) {
+    const name = data.kind === "class" ? output.name : "";
+    const number = figure(data, output.top);
+    return { name, number, text: name ? name + " (" + number + ")" : number };
+  }
+
+  function countWords(made, count) {
+    if (made === count) return count === 1 ? "With the edit" : count === 2 ? "With both edits" : "With all " + count + " edits";
+    if (made === 0) return "With no edit";
+    return "With " + made + " of " + count + " edits";
+  }
+
+  // The sentence beneath the toggles.
+  function verdict(data, choice, mask) {
+    const output = outputOf(choice, mask);
+    const count = choice.moves.length;
+    const made = keysOf(choice.moves, mask).size;
+    const start = countWords(made, count);
+    if (!output) return "";
+    const now = told(data, output);
+    if (data.kind !== "class") return start + " the model says " + now.text + ".";
+    if (made === count) return start + " the model says " + now.text + ".";
+    const same = output.column === data.before.column;
+    if (made === 0) return start + " it is " + now.text + ".";
+    return start + " it is " + (same ? "still " : "already ") + now.text + ".";
+  }
+
+  // What remains when one edit of all is taken back.
+  function withoutOne(data, choice, bit) {
+    const output = choice.table && choice.table[full(choice) & ~(1 << bit)];
+    if (!output) return "";
+    const same = data.kind === "class" && output.column === data.before.column;
+    return "Without it: " + (same ? "still " : "") + told(data, output).text;
+  }
+
+  // A row of the table as the page keeps it: [column, its value, values of the shown columns …].
+  function unpacked(data, row) {
+    return row && { column: row[0], name: data.names[row[0]] || "", top: row[1], shown: row.slice(2) };
+  }
+
+  function read(text) {
+    const data = JSON.parse(text);
+    data.before = unpacked(data, data.before);
+    for (const choice of data.choices) {
+      choice.output = unpacked(data, choice.output);
+      choice.table = choice.table && choice.table.map((row) => unpacked(data, row));
+    }
+    return data;
+  }
+
+  function run(document) {
+    const data = read(document.getElementById("data").textContent);
+    const find = (selector, within) => (within || document).querySelector(selector);
+    const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
+    const words = (element, name) => (element.dataset[name] || "").split(" ").filter(Boolean);
+    const changing = all("[data-all],[data-any],[data-none]").map((element) => ({
+      element, all: words(element, "all"), any: words(element, "any"), none: words(element, "none"),
+    }));
+    let current = 0;
+    let mask = data.choices.length ? full(data.choices[0]) : 0;
+
+    function make(tag, css, text) {
+      const element = document.createElement(tag);
+      if (css) element.className = css;
+      if (text !== undefined) element.textContent = text;
+      return element;
+    }
+
+    function paint() {
+      const choice = data.choices[current];
+      const made = keysOf(choice.moves, mask);
+      for (const entry of changing) {
+        entry.element.toggleAttribute("hidden", !holds(entry.all, entry.any, entry.none, made));
+      }
+      const output = outputOf(choice, mask);
+      if (!output) return;
+      const now = told(data, output);
+      find("#after").textContent = (now.name + " " + now.number).trim();
+      data.columns.forEach((column, place) => {
+        const value = output.shown[place];
+        find("#value-" + place).textContent = figure(data, value);
+        const bar = find("#bar-" + place);
+        if (bar) bar.style.setProperty("--share", value);
+        find("#name-" + place).classList.toggle("wins", data.kind === "class" && column === output.column);
+      });
+      find("#verdict").textContent = choice.table ? verdict(data, choice, mask) : "";
+    }
+
+    function headline(choice) {
+      const heading = find("h1");
+      heading.replaceChildren(...choice.headline.map(([text, kind]) => {
+        return kind ? make("span", kind, text) : document.createTextNode(text);
+      }));
+      document.title = heading.textContent;
+    }
+
+    function toggle(move, choice) {
+      const item = make("li");
+      const button = make("button", "toggle is-" + move.kind);
+      button.type = "button";
+      button.dataset.bit = move.bit;
+      button.setAttribute("aria-pressed", "true");
+      button.disabled = !choice.table;
+      const sign = make("span", "sign", move.kind === "added" ? "+" : "−");
+      sign.setAttribute("aria-hidden", "true");
+      const name = make("span", "name");
+      name.append(make("span", "sr", move.kind + " " + data.noun + " "), move.name);
+      button.append(sign, name, make("small", "", "on"));
+      item.append(button);
+      const rest = withoutOne(data, choice, move.bit);
+      if (rest) item.append(make("p", "without", rest));
+      return item;
+    }
+
+    function choose(index) {
+      current = index;
+      const choice = data.choices[index];
+      mask = full(choice);
+      headline(choice);
+      find("#edits").replaceChildren(...choice.moves.map((move) => toggle(move, choice)));
+      find("#proof").textContent = choice.proof;
+      find("#why").textContent = choice.why || "";
+      find("#why").toggleAttribute("hidden", !choice.why);
+      for (const row of all("tr[data-group]")) {
+        const inside = row.dataset.group.split(" ").includes(String(index));
+        if (inside) row.setAttribute("aria-current", "true");
+        else row.removeAttribute("aria-current");
+      }
+      for (const pick of all(".pick")) pick.setAttribute("aria-pressed", String(Number(pick.dataset.choice) === index));
+      paint();
+    }
+
+    document.addEventListener("click", (event) => {
+      const pick = event.target.closest(".pick");
+      if (pick) choose(Number(pick.dataset.choice));
+      const button = event.target.closest(".toggle");
+      if (!button || button.disabled) return;
+      mask ^= 1 << Number(button.dataset.bit);
+      const on = Boolean((mask >> Number(button.dataset.bit)) & 1);
+      button.setAttribute("aria-pressed", String(on));
+      find("small", button).textContent = on ? "on" : "off";
+      paint();
+    });
+
+    document.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || data.choices.length < 2) return;
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step || event.target.closest("input,select,textarea")) return;
+      event.preventDefault();
+      choose((current + step + data.choices.length) % data.choices.length);
+    });
+  }
+
+  return { probability, holds, keysOf, outputOf, verdict, withoutOne, read, run };
+});

@@ -1,0 +1,86 @@
+"""Writing answers for people to look at: pages and pictures, by the ending of the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from edgeflip.draw.answer import draw_answer
+from edgeflip.draw.answer_page import answer_page, graph_size
+from edgeflip.draw.gallery import Exhibit, gallery_page
+from edgeflip.draw.grid import draw_grid
+from edgeflip.draw.picture import ENDINGS
+from edgeflip.errors import ArtifactError, ConfigError
+from edgeflip.search import Counterfactual, CounterfactualSet
+from edgeflip.support import as_path, write_lines
+
+_PAGES = (".html", ".htm")
+
+
+def save_answer(
+    answer: CounterfactualSet,
+    path: str | os.PathLike[str],
+    *,
+    counterfactual: Counterfactual | None = None,
+    oracle: Any = None,
+    title: str = "",
+) -> Path:
+    """Write an answer, whole or not at all; the ending of the file says as what.
+
+    Args:
+        answer: What was found.
+        path: `.html` for a page on which edits can be switched; `.svg`, `.png` or `.pdf` for a picture;
+            `.json` for the answer itself, with the table that the page needs.
+        counterfactual: Which one a picture shows; the smallest by default.
+        oracle: The model, for an answer from a file; one fresh from `explain` knows it.
+        title: What was explained.
+
+    Raises:
+        ConfigError: If the file has another ending.
+    """
+    location = as_path(path, ArtifactError)
+    ending = location.suffix.lower()
+    if ending in _PAGES:
+        return write_lines(location, answer_page(answer, oracle=oracle, title=title).split("\n"))
+    if ending == ".json":
+        known = oracle is not None or answer.oracle is not None
+        return (answer.with_effects(oracle) if known else answer).save_json(location)
+    if ending in ENDINGS:
+        return draw_answer(answer, counterfactual, title=title).save(location)
+    raise ConfigError(
+        f"expected a file that ends in .html, .svg, .png, .pdf or .json, got {location.name}; give it one "
+        "of these endings."
+    )
+
+
+def save_answers(
+    answers: Sequence[CounterfactualSet],
+    path: str | os.PathLike[str],
+    *,
+    titles: Sequence[str] = (),
+) -> Path:
+    """Write many answers as a gallery (`.html`) or as one picture (`.svg`, `.png`, `.pdf`).
+
+    Args:
+        answers: What was found.
+        path: The file.
+        titles: What was explained, for each.
+    """
+    location = as_path(path, ArtifactError)
+    ending = location.suffix.lower()
+    if ending in _PAGES:
+        exhibits = [
+            Exhibit(
+                answer, titles[place] if place < len(titles) else f"{place}: {graph_size(answer)}"
+            )
+            for place, answer in enumerate(answers)
+        ]
+        return write_lines(location, gallery_page(exhibits).split("\n"))
+    if ending in ENDINGS:
+        return draw_grid(answers, titles=titles).save(location)
+    raise ConfigError(
+        f"expected a file that ends in .html, .svg, .png or .pdf, got {location.name}; give it one of "
+        "these endings."
+    )
