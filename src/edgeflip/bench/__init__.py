@@ -1,5 +1,9 @@
 """Benchmarks: specs, runs that can be killed and resumed, and reports."""
 
+from edgeflip.bench.exhibits import (
+    is_run,
+    run_exhibits,
+)
 from edgeflip.bench.report import (
     write_report,
 )
@@ -23,9 +27,11 @@ from edgeflip.bench.spec import (
 __all__ = [
     "OURS",
     "draw_summary",
+    "is_run",
     "list_specs",
     "load_spec",
     "require_matplotlib",
     "run_bench",
+    "run_exhibits",
     "write_report",
 ]

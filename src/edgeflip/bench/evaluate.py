@@ -352,10 +352,12 @@ def _outcome(answer: CounterfactualSet) -> Row:
         "stages": {name: asdict(stage) for name, stage in trace.stages.items()},
         "notes": dict(trace.notes),
         "found": answer.found,
+        "output": list(answer.output),
     }
     best = answer.best
     if best is not None:
         row |= {
+            "output_after": list(best.output),
             "to": best.label,
             "score": best.score,
             "added": [list(edge) for edge in sorted(best.edits.added)],

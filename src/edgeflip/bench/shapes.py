@@ -49,6 +49,8 @@ class _GraphRow(_MethodRow):
     size: float | None = None
     added: _Edges | None = None
     removed: _Edges | None = None
+    output: list[float] | None = None
+    output_after: list[float] | None = None
     wall_seconds: float | None = None
     added_likelihood: float | None = None
     removed_likelihood: float | None = None

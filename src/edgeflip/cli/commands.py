@@ -140,7 +140,18 @@ def explain(
     user_model: UserModel,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also write each answer as JSON into this folder."),
+        typer.Option(
+            metavar="PATH",
+            help="Also write the answer: a file ending in .html, .svg, .png, .pdf or .json, or a folder "
+            "for the JSON of each.",
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write a page to look at; several answers become a gallery.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -154,7 +165,8 @@ def explain(
     edgeflip explain ba_3motifs --index 4 --each-class --number 3
     edgeflip explain ba_2motifs --index 0 --ranking smallest
     edgeflip explain bbbp --index 0 --no-chemistry
-    edgeflip explain --data my_molecules.csv --index 0
+    edgeflip explain --data my_molecules.csv --index 0 --out why.svg
+    edgeflip explain ba_2motifs --index 0 --index 1 --html why.html
     edgeflip explain --model my.py:build --weights w.safetensors --graph g.json
     """
     check_class(source.dataset, wanted.target)
@@ -163,7 +175,7 @@ def explain(
         from edgeflip.cli.explain import Explanation
 
     Explanation(source, which, wanted, method, limits, trained, user_model).run(
-        out, as_json=as_json
+        out, html, as_json=as_json
     )
 
 
@@ -187,6 +199,48 @@ def demo(
         from edgeflip.cli.train import demonstrate
 
     demonstrate(training, out, graphs, data_dir, as_json=as_json)
+
+
+@command(app)
+def gallery(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="A folder of answers ('explain --out'), of the demo or of a benchmark, or a file of "
+            "answers.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page; by default gallery.html in the folder."),
+    ] = None,
+    pages: Annotated[
+        bool,
+        typer.Option(
+            show_default=False, help="Whether every answer gets a page of its own; yes by default."
+        ),
+    ] = True,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a benchmark: all graphs of this column, instead of a few of each.",
+        ),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a page of many answers, to filter and sort.
+
+    Examples:
+    edgeflip gallery demo_output
+    edgeflip gallery answers --out gallery.html
+    edgeflip gallery runs/ba --method edgeflip
+    """
+    with starting():
+        from edgeflip.cli.gallery import make_gallery
+
+    make_gallery(run, out, pages=pages, method=method, data_dir=data_dir)
 
 
 @command(app)

@@ -12,6 +12,7 @@ import typer
 
 from edgeflip.cli.advice import next_commands
 from edgeflip.cli.console import edge_list, say, show, table, tell
+from edgeflip.cli.destination import Destination
 from edgeflip.cli.options import (
     Limits,
     Method,
@@ -21,7 +22,7 @@ from edgeflip.cli.options import (
     WhichGraphs,
 )
 from edgeflip.cli.own_model import UserModel
-from edgeflip.cli.reading import check_folder, class_number, graphs_of
+from edgeflip.cli.reading import class_number, graphs_of
 from edgeflip.cli.searching import SearchProgress
 from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
 from edgeflip.cli.weakness import tell_weakness
@@ -32,7 +33,6 @@ from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explainers import CounterfactualExplainer, SearchInterrupted
 from edgeflip.oracle import checked_answers
 from edgeflip.search import CounterfactualSet
-from edgeflip.support import write_json
 from edgeflip.training import fitted_explainer
 
 # Counterfactuals that a terminal shows; files have all.
@@ -51,13 +51,14 @@ class Explanation:
     trained: TrainedOracle
     user_model: UserModel
 
-    def run(self, out: Path | None, *, as_json: bool) -> None:
+    def run(self, out: Path | None, html: Path | None, *, as_json: bool) -> None:
         """Explain every graph and show its answers; all options are checked before any work is done."""
         explainer = self.method.explainer(self.source.dataset, self.trained.profile)
         self.trained.check_seed()
         self.wanted.check()
         self.limits.constraints()
-        check_folder(out)
+        asked_for = len(self.which.index or []) + len(self.which.graph_files or [])
+        destination = Destination(out, html, several=asked_for > 1 or self.wanted.each_class)
         model = self.user_model.build()
         bundle = self.source.bundle() if model is None or self.source.is_given else None
         graphs = _graphs(bundle, self.which)
@@ -73,18 +74,23 @@ class Explanation:
         missed: list[tuple[_Chosen, CounterfactualSet]] = []
         each = self.wanted.each_class
         searches = len(graphs) * (max(1, len(fitted.other_classes(graphs[0].graph))) if each else 1)
-        with SearchProgress(searches, options["budget"]) as progress:
-            options["watch"] = progress.watch
-            for chosen in graphs:
-                options["constraints"] = self.limits.constraints_for(chosen.graph, bundle)
-                for asked, answer in self._answers(fitted, chosen, target, options):
-                    progress.done()
-                    with progress.aside():
-                        _show(answer, asked, out, rows=self.wanted.rows, as_json=as_json)
-                    if answer.trace.stopped_by == "interrupted":
-                        raise SearchInterrupted(answer)
-                    if not answer.found:
-                        missed.append((asked, answer))
+        try:
+            with SearchProgress(searches, options["budget"]) as progress:
+                options["watch"] = progress.watch
+                for chosen in graphs:
+                    options["constraints"] = self.limits.constraints_for(chosen.graph, bundle)
+                    for asked, answer in self._answers(fitted, chosen, target, options):
+                        progress.done()
+                        with progress.aside():
+                            rows = self.wanted.rows
+                            _show(answer, asked, destination, rows=rows, as_json=as_json)
+                        if answer.trace.stopped_by == "interrupted":
+                            raise SearchInterrupted(answer)
+                        if not answer.found:
+                            missed.append((asked, answer))
+        finally:
+            # On Ctrl-C, too: what was found is there to be looked at.
+            destination.finish(quietly=as_json)
         if missed:
             self._advise(*missed[0], bundle)
             raise typer.Exit(NOTHING_FOUND)
@@ -232,11 +238,14 @@ def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
 
 
 def _show(
-    answer: CounterfactualSet, chosen: _Chosen, out: Path | None, *, rows: int | None, as_json: bool
+    answer: CounterfactualSet,
+    chosen: _Chosen,
+    destination: Destination,
+    *,
+    rows: int | None,
+    as_json: bool,
 ) -> None:
-    payload = answer.to_dict()
-    if out is not None:
-        write_json(out / chosen.file, payload)
+    written = destination.add(answer, chosen.title, chosen.file)
     smiles = _smiles(answer)
     if as_json:
         extra: dict[str, Any] = {}
@@ -244,7 +253,7 @@ def _show(
             extra["smiles"] = [smiles[0], *smiles[2:]]
         if smiles is not None and answer.found:
             extra["smallest_smiles"] = smiles[1]
-        print_json({**chosen.head, "answer": payload, **extra})
+        print_json({**chosen.head, "answer": answer.to_dict(), **extra})
         return
     tell(in_flags(f"{chosen.title}: {answer}"))
     if answer.found:
@@ -253,8 +262,8 @@ def _show(
         texts = [text or "no possible molecule" for text in smiles[:2]]
         say(f"SMILES: {' becomes '.join(texts)}")
     say(_effort(answer))
-    if out is not None:
-        say(f"Answer in {out / chosen.file}")
+    if written is not None:
+        say(f"Answer in {written}")
 
 
 _ENDS = {

@@ -86,6 +86,11 @@ def demonstrate(
     show(rows)
     say(f"For example, test graph {result.example_index}: {result.example}")
     say(f"Files: {result.folder} (oracle/, edgeflip/, answers.jsonl, summary.json)")
+    if result.graphs:
+        say(
+            f"To look at: {result.folder / 'gallery.html'} (all answers), "
+            f"{result.folder / 'answers.svg'} (a picture of the first)"
+        )
 
 
 def _training_table(report: TrainingReport) -> Table:

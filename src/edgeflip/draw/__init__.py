@@ -1,15 +1,15 @@
 """Pictures and pages: an answer that can be looked at."""
 
 from edgeflip.draw.answer import draw_answer
-from edgeflip.draw.answer_page import answer_page
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.graphs import draw_plain
 from edgeflip.draw.grid import draw_graphs, draw_grid
 from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.matplotlib_backend import require_matplotlib
 from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, table_html
+from edgeflip.draw.one_answer import answer_page, graph_size
 from edgeflip.draw.picture import Picture
-from edgeflip.draw.saving import save_answer, save_answers
+from edgeflip.draw.saving import save_answer, save_answers, save_gallery
 from edgeflip.draw.scene import Disc, Line, Scene, Shape, When, Words
 from edgeflip.draw.subject import (
     Canvas,
@@ -54,10 +54,12 @@ __all__ = [
     "draw_trace",
     "drawing_of",
     "gallery_page",
+    "graph_size",
     "register_drawer",
     "require_matplotlib",
     "save_answer",
     "save_answers",
+    "save_gallery",
     "subject_of",
     "table_html",
 ]

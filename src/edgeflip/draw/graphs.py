@@ -29,6 +29,8 @@ from edgeflip.draw.scene import (
 from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
 
 _SMALL, _LARGE = 5.0, 10.0
+# Without a number a node that matters is no larger than this.
+_MEDIUM = 6.5
 # Of a larger graph only the neighbourhood of the edits is drawn.
 _WHOLE, _NEAR, _STEPS = 60, 40, 2
 # Of a graph that is larger still there is no map either.
@@ -69,6 +71,7 @@ class _View:
 
     def __init__(self, subject: Subject, canvas: Canvas) -> None:
         self._subject, self._canvas = subject, canvas
+        self._large = _MEDIUM if canvas.small else _LARGE
         self._edges = edge_pairs(subject.graph)
         union = self._edges | {move.ends for move in subject.shown}
         self.nodes = self._chosen(union)
@@ -147,7 +150,7 @@ class _View:
         title = name if name != str(node) else f"node {node}"
         touching = subject.touching(node)
         if node in subject.core_nodes:
-            disc: list[Item] = [Disc(at, _LARGE, "core-node", title)]
+            disc: list[Item] = [Disc(at, self._large, "core-node", title)]
             return disc + self._name(node, "core-label", When())
         plain: list[Item] = [Disc(at, _SMALL, "node", title, When(none=touching))]
         if not touching:
@@ -155,7 +158,7 @@ class _View:
         when = When(any=touching)
         return [
             *plain,
-            Disc(at, _LARGE, "edited-node", title, when),
+            Disc(at, self._large, "edited-node", title, when),
             *self._name(node, "label", when),
         ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.look import DARK, LIGHT, font_family, variables
-from edgeflip.draw.story import subject
+from edgeflip.draw.story import probability, subject
 from edgeflip.draw.svg import plain_text
 from edgeflip.search import CounterfactualSet
 
@@ -24,7 +24,7 @@ font:13px/1.5 {font_family()};font-variant-numeric:tabular-nums;padding:4px 0;ov
 @media (prefers-color-scheme:dark){{.edgeflip-cell{{{variables(DARK)}}}}}
 .edgeflip-cell table{{border-collapse:collapse;margin:4px 24px 8px}}
 .edgeflip-cell th,.edgeflip-cell td{{color:var(--ink);background:var(--paper);padding:3px 14px 3px 0;
-border:0;border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-align:baseline}}
+font-size:13px;border:0;border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-align:baseline}}
 .edgeflip-cell th{{color:var(--soft)}} .edgeflip-cell .n{{text-align:right}}
 .edgeflip-cell p{{margin:4px 24px;color:var(--soft)}} .edgeflip-cell b{{font-weight:600;color:var(--ink)}}
 </style>"""
@@ -49,8 +49,8 @@ def _table(answer: CounterfactualSet) -> str:
             "–" if row["rank"] is None else str(row["rank"]),
             " ".join(edits) or str(row["size"]),
             str(row["size"]),
-            f"{row['to']} {'' if number is None else f'{number:.2f}'.removeprefix('0')}",
-            f"{row['score']:.2f}",
+            f"{row['to']} {'' if number is None else probability(number)}",
+            probability(row["score"]),
         ]
         lines.append((cells, "smallest" if row["smallest"] else ""))
     head = ("rank", "edits", "size", "becomes", "score", "")

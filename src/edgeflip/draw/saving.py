@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from edgeflip.draw.answer import draw_answer
-from edgeflip.draw.answer_page import answer_page, graph_size
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.grid import draw_grid
+from edgeflip.draw.one_answer import answer_page, graph_size
 from edgeflip.draw.picture import ENDINGS
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import Counterfactual, CounterfactualSet
-from edgeflip.support import as_path, write_lines
+from edgeflip.support import as_path, progress_bar, write_lines
 
 _PAGES = (".html", ".htm")
 
@@ -77,10 +80,48 @@ def save_answers(
             )
             for place, answer in enumerate(answers)
         ]
-        return write_lines(location, gallery_page(exhibits).split("\n"))
+        return save_gallery(exhibits, location)
     if ending in ENDINGS:
         return draw_grid(answers, titles=titles).save(location)
     raise ConfigError(
         f"expected a file that ends in .html, .svg, .png or .pdf, got {location.name}; give it one of "
         "these endings."
     )
+
+
+def save_gallery(
+    exhibits: Sequence[Exhibit],
+    path: str | os.PathLike[str],
+    *,
+    about: str = "",
+    pages: bool = False,
+    progress: bool = False,
+) -> Path:
+    """Write a gallery, and if wanted a page for each answer in a folder beside it.
+
+    Args:
+        exhibits: The answers and what they are about.
+        path: The page of the gallery.
+        about: A few words above it.
+        pages: Whether every answer gets a page of its own, to which its card leads.
+        progress: Whether to show progress on stderr.
+    """
+    location = as_path(path, ArtifactError)
+    shown = list(exhibits)
+    if pages:
+        folder = location.with_suffix("")
+        with progress_bar("writing pages", total=len(shown), unit="page", shown=progress) as bar:
+            for number, exhibit in enumerate(shown):
+                name = f"{number:04d}-{_file_name(exhibit.title)}.html"
+                text = answer_page(
+                    exhibit.answer, title=exhibit.title, home=f"../{quote(location.name)}"
+                )
+                write_lines(folder / name, text.split("\n"))
+                shown[number] = replace(exhibit, href=f"{quote(folder.name)}/{quote(name)}")
+                bar.update()
+    return write_lines(location, gallery_page(shown, about=about).split("\n"))
+
+
+def _file_name(title: str) -> str:
+    """A title as a name that every system takes."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", title.partition(":")[0])[:60].strip("-.") or "answer"

@@ -121,7 +121,12 @@ def output_rows(
 
 def proof(answer: CounterfactualSet, entry: Counterfactual | None) -> str:
     """What is known of smaller answers, in a sentence; empty where there is nothing to say."""
-    return proof_in_words(answer, entry)
+    told = proof_in_words(answer, entry)
+    known = answer.certificate
+    if entry is None or entry.cost < 2 or known is None or known.below < entry.cost:
+        return told
+    # "No single edit does: all 300 were tried." is how it is known.
+    return f"Nothing smaller exists: {told[:1].lower()}{told[1:].replace(': ', ', ', 1)}"
 
 
 def warnings(answer: CounterfactualSet) -> list[str]:

@@ -78,7 +78,11 @@ class _Chart:
             words((_LEFT - 8, self._y(0) + 4), "0", "tick", "end"),
         ]
         for value in {math.ceil(self._low), math.floor(self._high)} - {0}:
-            items.append(words((_LEFT - 8, self._y(value) + 4), f"{value:g}", "tick", "end"))
+            items.append(
+                words(
+                    (_LEFT - 8, self._y(value) + 4), f"{value:g}".replace("-", "−"), "tick", "end"
+                )
+            )
         for calls in (0, self._last):
             side = "start" if calls == 0 else "end"
             items.append(

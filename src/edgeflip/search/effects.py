@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -16,11 +17,15 @@ from edgeflip.oracle import as_oracle, checked_answers
 if TYPE_CHECKING:
     from edgeflip.search.result import Counterfactual, CounterfactualSet
 
+_Key: TypeAlias = tuple[int, ...]
+
 MOST_MOVES = 10
 """Of larger sets the parts are too many to ask about."""
 
 # Subsets of all counterfactuals together, and inputs that are asked about at once.
 _SUBSETS, _AT_ONCE = 4096, 512
+# Seconds after which only the first counterfactual's parts are asked about.
+_PATIENCE = 10.0
 # How far an output may be from the one that the answer has of the same input.
 _TOLERANCE = 1e-3
 
@@ -28,7 +33,8 @@ _TOLERANCE = 1e-3
 def with_effects(answer: CounterfactualSet, oracle: Any = None) -> CounterfactualSet:
     """The answer, with the output after every part of each counterfactual's edits.
 
-    Those that matter most come first; what is too large, or too much altogether, is left without.
+    The smallest comes first, then the others from the best on. Sets of more than ten moves are left
+    without, and so are further ones when the model is slow or there are too many.
 
     Args:
         answer: What was found.
@@ -78,40 +84,33 @@ def _check_same(answer: CounterfactualSet, oracle: Any) -> None:
 def _tables(
     space: EditSpace, oracle: Any, entries: Sequence[Counterfactual]
 ) -> list[tuple[tuple[float, ...], ...] | None]:
-    """For each counterfactual the output after every subset of its moves, by the bits of its number."""
-    rows: list[Tensor] = []
-    wanted: list[Tensor | None] = []
-    left = _SUBSETS
+    """For each counterfactual the output after every subset of its moves, by the bits of its number.
+
+    What was asked about for one is known for the others. A slow model is asked about the first only.
+    """
+    known: dict[_Key, Tensor] = {}
+    tables: list[tuple[tuple[float, ...], ...] | None] = []
+    left, started = _SUBSETS, time.monotonic()
     for entry in entries:
         parts = 2**entry.size
-        if entry.size > MOST_MOVES or parts > left:
-            wanted.append(None)
+        late = bool(tables) and time.monotonic() - started > _PATIENCE
+        if entry.size > MOST_MOVES or parts > left or late:
+            tables.append(None)
             continue
         left -= parts
         moves = space.row(entry.edits)
         bits = (torch.arange(parts)[:, None] >> torch.arange(entry.size)) & 1
-        wanted.append(torch.arange(len(rows), len(rows) + parts))
-        rows += [moves[chosen.bool()] for chosen in bits]
-    outputs = _outputs(space, oracle, rows)
-    return [None if which is None else _plain(outputs[which]) for which in wanted]
+        keys: list[_Key] = [tuple(moves[chosen.bool()].tolist()) for chosen in bits]
+        known |= _outputs(space, oracle, [key for key in keys if key not in known])
+        tables.append(tuple(tuple(known[key].tolist()) for key in keys))
+    return tables
 
 
-def _outputs(space: EditSpace, oracle: Any, sets: Sequence[Tensor]) -> Tensor:
-    """The outputs after sets of moves, each distinct one asked about once [sets, columns]."""
-    keys = [tuple(row.tolist()) for row in sets]
-    distinct = list(dict.fromkeys(keys))
-    index = {key: place for place, key in enumerate(distinct)}
-    parts = []
-    for start in range(0, len(distinct), _AT_ONCE):
-        graphs = [
-            space.apply(torch.tensor([key], dtype=torch.long))[0]
-            for key in distinct[start : start + _AT_ONCE]
-        ]
-        parts.append(checked_answers(oracle, graphs))
-    if not parts:
-        return torch.empty(0, 0)
-    return torch.cat(parts)[torch.tensor([index[key] for key in keys])]
-
-
-def _plain(outputs: Tensor) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in outputs.tolist())
+def _outputs(space: EditSpace, oracle: Any, keys: Sequence[_Key]) -> dict[_Key, Tensor]:
+    """The outputs after sets of moves, asked about on the really edited inputs."""
+    found: dict[_Key, Tensor] = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        some = keys[start : start + _AT_ONCE]
+        inputs = [space.apply(torch.tensor([key], dtype=torch.long))[0] for key in some]
+        found |= dict(zip(some, checked_answers(oracle, inputs), strict=True))
+    return found

@@ -12,6 +12,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from edgeflip.datasets import DatasetBundle, load_dataset
+from edgeflip.draw import Exhibit, draw_grid, save_gallery
 from edgeflip.explainers import EdgeFlip
 from edgeflip.metrics import METRICS, AnswerCase
 from edgeflip.oracle import ModelOracle
@@ -23,6 +24,9 @@ from edgeflip.training.reports import TrainingReport
 DATASET = "ba_2motifs"
 METHOD = "edgeflip"
 _ANSWERS = "answers.jsonl"
+GALLERY, PICTURE = "gallery.html", "answers.svg"
+# Answers on the picture.
+_DRAWN = 12
 
 
 @dataclass(frozen=True)
@@ -106,14 +110,28 @@ def run_demo(
         ) from None
     _keep(answers, folder)
     assert bundle.motif_nodes is not None
+    _draw(answers, folder)
     result = _summary(folder, report, explainer.name, answers, bundle.motif_nodes)
     write_json(folder / "summary.json", result.to_dict())
     return result
 
 
 def _keep(answers: dict[int, CounterfactualSet], folder: Path) -> None:
-    rows = [{"index": index, "answer": answer.to_dict()} for index, answer in answers.items()]
+    rows = [
+        {"index": index, "answer": answer.with_effects().to_dict()}
+        for index, answer in answers.items()
+    ]
     write_lines(folder / _ANSWERS, (json.dumps(row) for row in rows))
+
+
+def _draw(answers: dict[int, CounterfactualSet], folder: Path) -> None:
+    """A page of all answers, and a picture of the first."""
+    if not answers:
+        return
+    titles = [f"test graph {index}" for index in answers]
+    exhibits = [Exhibit(*entry) for entry in zip(answers.values(), titles, strict=True)]
+    save_gallery(exhibits, folder / GALLERY, about=f"BA-2Motifs, {METHOD}", pages=True)
+    draw_grid(list(answers.values())[:_DRAWN], titles=titles).save(folder / PICTURE)
 
 
 def _correctly_predicted(bundle: DatasetBundle, oracle: ModelOracle) -> Iterator[int]:

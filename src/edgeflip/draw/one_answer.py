@@ -16,6 +16,7 @@ from edgeflip.draw.story import (
     headline,
     output_rows,
     predicted,
+    probability,
     proof,
     ranked,
     subject,
@@ -263,7 +264,7 @@ class _AnswerPage:
             f'<tr data-group="{places}"{current}><td class="n">{rank}</td>'
             f"<td>{self._pick(row.first)}{mark}{more}</td>"
             f'<td class="n">{entry.size}</td><td class="to">{bar}{plain_text(told)}</td>'
-            f'<td class="n score">{entry.score:.2f}</td></tr>'
+            f'<td class="n score">{probability(entry.score)}</td></tr>'
         )
 
     def _pick(self, place: int) -> str:
