@@ -24,7 +24,8 @@ font:13px/1.5 {font_family()};font-variant-numeric:tabular-nums;padding:4px 0;ov
 @media (prefers-color-scheme:dark){{.edgeflip-cell{{{variables(DARK)}}}}}
 .edgeflip-cell table{{border-collapse:collapse;margin:4px 24px 8px}}
 .edgeflip-cell th,.edgeflip-cell td{{color:var(--ink);background:var(--paper);padding:3px 14px 3px 0;
-font-size:13px;border:0;border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-align:baseline}}
+font-size:13px;border:0;
+border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-align:baseline}}
 .edgeflip-cell th{{color:var(--soft)}} .edgeflip-cell .n{{text-align:right}}
 .edgeflip-cell p{{margin:4px 24px;color:var(--soft)}} .edgeflip-cell b{{font-weight:600;color:var(--ink)}}
 </style>"""

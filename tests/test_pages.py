@@ -1,0 +1,279 @@
+"""Pages, galleries and notebook cells: whole, small, and deaf to what strangers write."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeflip import CounterfactualSet, EdgeFlip, bundle_from, explain
+from edgeflip.draw import Exhibit, answer_page, answers_html, gallery_page, save_gallery
+from edgeflip.errors import ConfigError
+from edgeflip.testing import example_graphs, example_oracle
+
+EVIL = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "]]><svg onload=alert(1)>",
+    '" onmouseover="alert(1)',
+    "--><b>",
+    "{{7*7}}",
+    "\x00\x08\ud800",
+]
+NAMES = st.one_of(st.sampled_from(EVIL), st.text(max_size=30))
+
+
+class Tags(HTMLParser):
+    """What a browser would make of a page: its elements, their attributes and its visible text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.names, self.attributes, self.texts, self.data = [], [], [], {}
+        self._script = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        self._script = dict(attrs).get("id", "") if tag == "script" else None
+
+    def handle_data(self, data):
+        if self._script is not None:
+            self.data[self._script] = self.data.get(self._script, "") + data
+        else:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+
+def answer_of(seed=4, names=("ring", "star"), **more):
+    graph = example_graphs(1, seed=seed)[0]
+    for key, value in more.items():
+        graph[key] = value
+    return explain(example_oracle().model, graph, class_names=list(names))
+
+
+@pytest.fixture(scope="module")
+def answer():
+    return answer_of()
+
+
+def data_of(page):
+    return json.loads(Tags(page).data["data"])
+
+
+def test_a_page_needs_nothing_else(answer, tmp_path):
+    page = answer.save(tmp_path / "why.html").read_text(encoding="utf-8")
+    assert not re.search(r"(?:src|href)=[\"']?(?!#)[\w.:/]", page)
+    # The namespace of SVG is a name and not an address.
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert "@import" not in page
+    assert "url(" not in page
+    assert len(page.encode()) < 300_000
+
+
+def test_the_table_of_a_page_is_what_the_oracle_says(answer):
+    oracle = example_oracle()
+    data = data_of(answer_page(answer))
+    entries = [answer.smallest, *answer.counterfactuals]
+    for choice in data["choices"]:
+        moves = choice["moves"]
+        (entry,) = [
+            each
+            for each in {id(entry): entry for entry in entries}.values()
+            if sorted(f"{u}-{v}" for u, v in each.edits.edges) == sorted(m["key"] for m in moves)
+        ][:1]
+        for mask, row in enumerate(choice["table"]):
+            made = {move["key"] for move in moves if mask >> move["bit"] & 1}
+            part = type(entry.edits)(
+                added={edge for edge in entry.edits.added if f"{edge[0]}-{edge[1]}" in made},
+                removed={edge for edge in entry.edits.removed if f"{edge[0]}-{edge[1]}" in made},
+            )
+            wanted = oracle.predict_proba([part.apply(answer.graph)])[0]
+            assert row[0] == int(wanted.argmax())
+            assert row[2:] == pytest.approx(wanted[data["columns"]].tolist(), abs=5e-4)
+
+
+def test_an_answer_from_a_file_says_why_its_edits_cannot_be_switched(answer, tmp_path):
+    path = tmp_path / "answer.json"
+    answer.save_json(path)
+    loaded = CounterfactualSet.load_json(path)
+    page = answer_page(loaded)
+    assert "nobody said which model it is about" in Tags(page).text
+    assert "disabled" in Tags(page).attributes
+    asked = answer_page(loaded, oracle=example_oracle())
+    assert "disabled" not in Tags(asked).attributes
+    assert data_of(asked)["choices"] == data_of(answer_page(answer))["choices"]
+
+
+def test_an_answer_saved_with_its_table_needs_no_oracle(answer, tmp_path):
+    loaded = CounterfactualSet.load_json(answer.save(tmp_path / "answer.json"))
+    assert loaded.smallest.effects == answer.with_effects().smallest.effects
+    assert "disabled" not in Tags(answer_page(loaded)).attributes
+
+
+def test_another_oracle_is_refused(answer):
+    class Other:
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            return torch.tensor([[0.3, 0.7]] * len(graphs))
+
+    loaded = CounterfactualSet.from_dict(answer.to_dict())
+    with pytest.raises(ConfigError, match="expected the oracle of the answer"):
+        answer_page(loaded, oracle=Other())
+
+
+def test_a_table_of_another_shape_is_refused(answer):
+    from edgeflip.errors import ArtifactError
+    from edgeflip.support import checksum
+
+    payload = json.loads(json.dumps(answer.with_effects().to_dict()))
+    payload["counterfactuals"][0]["effects"].append([0.5, 0.5])
+    del payload["checksum"]
+    payload["checksum"] = checksum(payload)
+    with pytest.raises(ArtifactError, match="a row of 2 numbers for every part"):
+        CounterfactualSet.from_dict(payload)
+
+
+def test_the_smallest_is_marked_and_those_alike_are_folded(answer):
+    page = answer_page(answer)
+    tags = Tags(page)
+    assert tags.text.count("smallest") >= 1
+    rows = page.count("<tr data-group=")
+    assert rows <= len(data_of(page)["choices"])
+    assert page.count('class="pick"') == len(data_of(page)["choices"])
+
+
+def test_a_page_without_a_counterfactual_says_so():
+    from edgeflip import Budget
+
+    nothing = explain(example_oracle(), example_graphs(1, seed=4)[0], budget=Budget(oracle_calls=1))
+    if nothing.found:
+        pytest.skip("found with a single call")
+    tags = Tags(answer_page(nothing))
+    assert "Found no edits" in tags.text
+    assert "button" not in tags.names
+
+
+def test_a_value_has_a_page_too():
+    class Sums(torch.nn.Module):
+        def forward(self, x, edge_index, batch):
+            count = int(batch.max()) + 1
+            degree = torch.zeros(len(x)).index_add_(
+                0, edge_index[0], torch.ones(edge_index.size(1))
+            )
+            return torch.zeros(count, 1).index_add_(0, batch, degree[:, None] / 10)
+
+    answer = explain(Sums(), example_graphs(1, seed=4)[0], task="regression", target="+0.3")
+    data = data_of(answer_page(answer))
+    assert data["kind"] == "value"
+    assert "bars" not in answer_page(answer).partition("<main")[2].partition("<script")[0]
+    assert "The model’s value" in answer_page(answer)
+    assert answer._repr_html_()
+
+
+def test_a_gallery_filters_by_what_tells_answers_apart(tmp_path):
+    answers = explain(example_oracle(), example_graphs(4, seed=2))
+    exhibits = [
+        Exhibit(answer, f"graph {place}", data="one" if place % 2 else "two", mark="best")
+        for place, answer in enumerate(answers)
+    ]
+    path = save_gallery(exhibits, tmp_path / "all.html", pages=True)
+    page = path.read_text(encoding="utf-8")
+    assert page.count('class="card"') == 4
+    assert 'data-group="data" data-value="one"' in page
+    assert page.count("all/000") == 4
+    pages = sorted((tmp_path / "all").iterdir())
+    assert len(pages) == 4
+    assert 'href="../all.html"' in pages[0].read_text(encoding="utf-8")
+
+
+def test_notebook_cells_are_small_and_have_no_script(answer):
+    answers = explain(example_oracle(), example_graphs(4, seed=2))
+    bundle = bundle_from(example_graphs(20, seed=1), class_names=["a", "b"])
+    for cell in (answer._repr_html_(), answers._repr_html_(), bundle._repr_html_()):
+        assert len(cell.encode()) < 60_000
+        tags = Tags(cell)
+        assert "script" not in tags.names
+        assert "svg" in tags.names
+        assert "table" in tags.names
+        assert not [name for name in tags.attributes if name.startswith("on")]
+
+
+def pieces(answer):
+    """Everything that shows an answer: page, gallery, cell, list of cells, picture."""
+    from edgeflip.search import AnswerList
+
+    exhibit = Exhibit(answer, answer.class_name(0), data=answer.class_name(1), href="x.html")
+    return [
+        answer_page(answer, title=answer.class_name(0), home="index.html"),
+        gallery_page([exhibit, exhibit], title=answer.class_name(0), about=answer.class_name(1)),
+        answer._repr_html_(),
+        answers_html(AnswerList([answer, answer])),
+        answer.draw(title=answer.class_name(0)).svg,
+    ]
+
+
+@given(NAMES, NAMES, st.lists(NAMES, min_size=3, max_size=3))
+@settings(max_examples=15, deadline=None)
+def test_what_strangers_write_stays_text(one, other, three):
+    graph = example_graphs(1, seed=4)[0]
+    count = graph.num_nodes
+    plain = pieces(answer_of(names=("ring", "star"), node_names=[f"n{i}" for i in range(count)]))
+    names = [three[node % 3] + str(node) for node in range(count)]
+    evil = pieces(answer_of(names=(one or "a", other or "b"), node_names=names))
+    for told, harmless in zip(evil, plain, strict=True):
+        assert "\x00" not in told
+        told.encode()
+        tags, wanted = Tags(told), Tags(harmless)
+        # Long names are placed otherwise, so numbers of elements differ; kinds do not.
+        assert set(tags.names) == set(wanted.names)
+        assert set(tags.attributes) <= set(wanted.attributes)
+
+
+def test_words_of_a_sentence_stay_text_too():
+    graph = example_graphs(1, seed=4)[0]
+    tokens = [EVIL[node % len(EVIL)] + str(node) for node in range(graph.num_nodes)]
+    for told in pieces(answer_of(tokens=tokens)):
+        told.encode()
+        assert "img" not in Tags(told).names
+        assert "onload" not in Tags(told).attributes
+        assert "onerror" not in Tags(told).attributes
+
+
+def test_effects_are_asked_once_for_every_part(answer):
+    class Counting:
+        def __init__(self):
+            self.oracle, self.asked = example_oracle(), 0
+            self.num_classes = self.oracle.num_classes
+
+        def predict_proba(self, graphs):
+            self.asked += len(graphs)
+            return self.oracle.predict_proba(graphs)
+
+    counting = Counting()
+    known = EdgeFlip().fit([], counting).explain(example_graphs(1, seed=4)[0])
+    counting.asked = 0
+    told = known.with_effects()
+    parts = {
+        frozenset(key)
+        for entry in told.counterfactuals
+        if entry.effects
+        for key in _parts(entry.edits.edges)
+    }
+    assert counting.asked == len(parts)
+    # The table does not make another answer of it.
+    assert told.counterfactuals == known.counterfactuals
+
+
+def _parts(edges):
+    return [
+        [edge for place, edge in enumerate(edges) if mask >> place & 1]
+        for mask in range(2 ** len(edges))
+    ]
