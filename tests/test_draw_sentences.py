@@ -171,6 +171,14 @@ def test_of_a_very_long_sentence_the_words_around_the_edits_are_drawn():
     assert "…" in written
 
 
+def test_of_a_very_long_sentence_the_words_of_other_counterfactuals_are_drawn_too():
+    graph = chain([f"w{number}" for number in range(73)])
+    subject = subject_of(graph, [EditSet(added={(10, 12)}), EditSet(added={(40, 70)})])
+    (panel,) = drawing_of(subject).panels
+    assert len(lines_of(shown(subject, panel, 1), "added")) == 1
+    assert {"w40", "w70"} <= {item.text for item in words_of(panel)}
+
+
 def test_a_very_long_sentence_without_edits_is_drawn_from_its_beginning():
     drawing = drawing_of(subject_of(chain([f"w{number}" for number in range(100)]), []))
     written = [item.text for item in words_of(drawing.panels[0])]

@@ -91,7 +91,9 @@ def chosen_words(subject: Subject) -> list[int]:
         if 0 <= node + step < total
     ]
     union = edge_pairs(subject.graph) | {move.ends for move in subject.shown}
-    near = nearby(union, starts, beside, steps=_STEPS, limit=_NEAR)
+    # Other counterfactuals can be chosen on a page, so their words are wanted too.
+    others = [node for move in subject.moves for node in move.ends]
+    near = nearby(union, starts, [*beside, *others], steps=_STEPS, limit=_NEAR)
     # What room is left goes to the words that are nearest in reading order.
     rest = sorted(set(range(total)) - set(near), key=lambda node: _distance(node, near))
     return sorted([*near, *rest[: max(0, _NEAR - len(near))]])
