@@ -1,5 +1,6 @@
 """Pictures and pages: an answer that can be looked at."""
 
+from edgeflip.core import edge_noun
 from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.graphs import draw_plain
@@ -11,6 +12,7 @@ from edgeflip.draw.one_answer import answer_page, graph_size
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.saving import save_answer, save_answers, save_gallery
 from edgeflip.draw.scene import Disc, Line, Scene, Shape, When, Words
+from edgeflip.draw.sentences import draw_sentence
 from edgeflip.draw.subject import (
     Canvas,
     Drawing,
@@ -22,6 +24,7 @@ from edgeflip.draw.subject import (
     register_drawer,
     subject_of,
 )
+from edgeflip.draw.terminal import terminal_drawing
 from edgeflip.draw.trace import draw_trace
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "draw_graphs",
     "draw_grid",
     "draw_plain",
+    "draw_sentence",
     "draw_trace",
     "drawing_of",
     "gallery_page",
@@ -62,7 +66,9 @@ __all__ = [
     "save_gallery",
     "subject_of",
     "table_html",
+    "terminal_drawing",
 ]
 
 # The last one that fits is taken, so what fits every graph comes first.
 register_drawer("graph", lambda _: True, draw_plain)
+register_drawer("sentence", lambda graph: edge_noun(graph) == "link", draw_sentence)

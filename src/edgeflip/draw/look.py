@@ -6,6 +6,7 @@ dark theme; SVG and pages get them as CSS variables, matplotlib as values.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -188,7 +189,7 @@ _WIDTHS = {
     **dict.fromkeys("GOQ", 778),
     **dict.fromkeys("mM", 833),
     **dict.fromkeys("W%", 910),
-    **dict.fromkeys("@→—…", 1000),
+    **dict.fromkeys("@→—…\N{REPLACEMENT CHARACTER}", 1000),
     **dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁺⁻²³¹", 333),
 }
 _WIDE, _MONO, _BOLD = 620, 600, 1.06
@@ -201,8 +202,18 @@ def text_width(text: str, style: TextStyle) -> float:
         >>> round(text_width("house", TEXTS["title"]))
         43
     """
-    units = sum(_MONO if style.mono else _WIDTHS.get(letter, _WIDE) for letter in text)
+    units = sum(_units(letter, mono=style.mono) for letter in text)
     return units * style.size / 1000 * (_BOLD if style.weight > 500 else 1)
+
+
+def _units(letter: str, *, mono: bool) -> int:
+    if letter in _WIDTHS:
+        return _MONO if mono else _WIDTHS[letter]
+    # Accents stand on other letters; characters of East Asia and emoji are as wide as they are high.
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    wide = unicodedata.east_asian_width(letter) in "WF"
+    return 1000 if wide else _MONO if mono else _WIDE
 
 
 def shortened(text: str, style: TextStyle, room: float) -> str:
