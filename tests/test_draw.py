@@ -190,7 +190,6 @@ def test_a_picture_has_the_sentence_both_classes_and_the_proof(answer):
     before, after = (answer.class_name(each.predicted) for each in (answer, answer.smallest))
     assert any(text.startswith(f"before {before}") for text in texts)
     assert any(text.startswith(f"after {after}") for text in texts)
-    assert styles(scene, type(scene.items[0])) is not None
     marked = {run.style for item in scene.items if isinstance(item, Words) for run in item.runs}
     kinds = {"added": answer.smallest.edits.added, "removed": answer.smallest.edits.removed}
     for kind, edges in kinds.items():

@@ -263,7 +263,7 @@ def test_effects_are_asked_once_for_every_part(answer):
     told = known.with_effects()
     parts = {
         frozenset(key)
-        for entry in told.counterfactuals
+        for entry in (*told.counterfactuals, told.smallest, told.first)
         if entry.effects
         for key in _parts(entry.edits.edges)
     }

@@ -171,7 +171,7 @@ def test_nodes_are_called_by_their_names_words_or_atoms():
     atoms = Data(num_nodes=3, z=torch.tensor([6, 8, 1]))
     assert edits_in_words(atoms, EditSet(removed={(0, 1)})) == "removing the bond C (0)–O (1)"
     words = Data(num_nodes=3, tokens=["not", "so", "good"])
-    assert edits_in_words(words, EditSet(added={(0, 2)})) == "adding the edge not–good"
+    assert edits_in_words(words, EditSet(added={(0, 2)})) == "adding the link not–good"
     named = Data(num_nodes=3, node_names=["Ann", "Bob", "Ann"])
     assert node_names(named) == ("Ann (0)", "Bob", "Ann (2)")
     # Names that do not fit are no names.
