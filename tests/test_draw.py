@@ -37,7 +37,9 @@ nx = pytest.importorskip("networkx")
 
 @pytest.fixture(scope="module")
 def answer():
-    return explain(example_oracle().model, example_graphs(1, seed=4)[0], class_names=["ring", "star"])
+    return explain(
+        example_oracle().model, example_graphs(1, seed=4)[0], class_names=["ring", "star"]
+    )
 
 
 def graph_of(made):

@@ -128,8 +128,8 @@ def molecule(graph: Data) -> Any:
         GraphError: if the graph says nothing of its atoms, or is chemically impossible.
     """
     try:
-        return _edited(*_parsed(graph))
-    except _ImpossibleError as error:
+        return with_edits(*_parsed(graph))
+    except ImpossibleError as error:
         raise GraphError(
             f"expected a graph that is a possible molecule, got one where {error}; "
             "explain with the rules of chemistry to get possible ones only."
@@ -163,16 +163,16 @@ def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | N
     """
     chem = rdkit_chem()
     if isinstance(what, Data):
-        return str(chem.MolToSmiles(_without_hydrogens(molecule(what))))
+        return str(chem.MolToSmiles(without_hydrogens(molecule(what))))
     if not isinstance(what, CounterfactualSet):
         raise no_graph(what)
     chosen = counterfactual or what.best
     if chosen is None:
         raise GraphError("expected an answer with a counterfactual, got none; see answer.found.")
     try:
-        edited = _edited(molecule(what.graph), chosen.edits)
-        return str(chem.MolToSmiles(_without_hydrogens(edited)))
-    except _ImpossibleError as error:
+        edited = with_edits(molecule(what.graph), chosen.edits)
+        return str(chem.MolToSmiles(without_hydrogens(edited)))
+    except ImpossibleError as error:
         raise GraphError(
             f"expected a counterfactual that is a possible molecule, got one where {error}; "
             "explain with the rules of chemistry to get possible ones only."
@@ -204,8 +204,8 @@ def molecule_constraints(
     rules: list[Rule] = []
     aromatic: frozenset[Edge] = frozenset()
     try:
-        base = _edited(*_parsed(graph))
-    except _ImpossibleError:
+        base = with_edits(*_parsed(graph))
+    except ImpossibleError:
         # Bond orders could not be inferred; degrees still limit what may come.
         pass
     else:
@@ -254,17 +254,17 @@ class PossibleMolecule:
     def __call__(self, graph: Data, edits: EditSet) -> bool:
         """Whether RDKit accepts the edited molecule."""
         try:
-            _edited(self.base, edits)
-        except _ImpossibleError:
+            with_edits(self.base, edits)
+        except ImpossibleError:
             return False
         return True
 
 
-class _ImpossibleError(Exception):
+class ImpossibleError(Exception):
     """Edits that leave no molecule; the message ends the sentence "where …"."""
 
 
-def _edited(base: Any, edits: EditSet | None) -> Any:
+def with_edits(base: Any, edits: EditSet | None) -> Any:
     """The molecule after the edits, sanitised; the base is left as it is."""
     if edits is None:
         return base
@@ -284,7 +284,7 @@ def _edited(base: Any, edits: EditSet | None) -> Any:
         atom = changed.GetAtomWithIdx(node)
         hydrogens = base.GetAtomWithIdx(node).GetTotalNumHs() + freed[node]
         if hydrogens < 0:
-            raise _ImpossibleError(
+            raise ImpossibleError(
                 f"atom {node} ({atom.GetSymbol()}) has more bonds than its valence"
             )
         atom.SetNoImplicit(True)
@@ -302,11 +302,11 @@ def _sanitised(editable: Any) -> Any:
             chem.SanitizeMol(editable)
             chem.AssignStereochemistry(editable, cleanIt=True, force=True)
         except (ValueError, RuntimeError) as error:
-            raise _ImpossibleError(f"RDKit says '{' '.join(str(error).split())}'") from None
+            raise ImpossibleError(f"RDKit says '{' '.join(str(error).split())}'") from None
     return editable.GetMol()
 
 
-def _without_hydrogens(mol: Any) -> Any:
+def without_hydrogens(mol: Any) -> Any:
     """The molecule with hydrogens that are nodes folded into their atoms, where they can be."""
     from rdkit import rdBase
 

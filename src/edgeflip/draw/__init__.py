@@ -7,6 +7,7 @@ from edgeflip.draw.graphs import draw_plain
 from edgeflip.draw.grid import draw_graphs, draw_grid
 from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.matplotlib_backend import require_matplotlib
+from edgeflip.draw.molecules import draw_molecule, is_molecule
 from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, table_html
 from edgeflip.draw.one_answer import answer_page, graph_size
 from edgeflip.draw.picture import Picture
@@ -53,6 +54,7 @@ __all__ = [
     "draw_answer",
     "draw_graphs",
     "draw_grid",
+    "draw_molecule",
     "draw_plain",
     "draw_sentence",
     "draw_trace",
@@ -72,3 +74,4 @@ __all__ = [
 # The last one that fits is taken, so what fits every graph comes first.
 register_drawer("graph", lambda _: True, draw_plain)
 register_drawer("sentence", lambda graph: edge_noun(graph) == "link", draw_sentence)
+register_drawer("molecule", is_molecule, draw_molecule)

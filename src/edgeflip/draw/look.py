@@ -124,6 +124,7 @@ STYLES: Mapping[str, Style] = {
     "map-near": Style(fill="ink"),
     # molecules
     "bond": Style("ink", 1.75, round=True),
+    "core-bond": Style("ink", 2.5, round=True),
     "wedge": Style(fill="ink"),
     "hash": Style("ink", 1.25),
     "faulty": Style("ink", 2.0),
@@ -162,6 +163,9 @@ TEXTS: Mapping[str, TextStyle] = {
     "label": TextStyle(11),
     "core-label": TextStyle(11, fill="paper"),
     "atom": TextStyle(15),
+    "atom-large": TextStyle(19),
+    "atom-small": TextStyle(12),
+    "atom-tiny": TextStyle(10),
     "atom-number": TextStyle(11, 400, "soft"),
     "fault": TextStyle(12, 600),
     "word": TextStyle(15),

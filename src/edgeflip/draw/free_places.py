@@ -1,0 +1,137 @@
+"""Where there is room for a few words in a drawing that is half full."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from edgeflip.draw.scene import Point
+
+# More room than this is not needed; a line that is closer than this is touched.
+_ENOUGH, _CLOSE = 5.0, 3.0
+# What it costs to touch a line, to cover words, and to be a pixel farther away.
+_TOUCHED, _COVERED, _PER_PIXEL = 5.0, 10.0, 0.12
+# Below first, then in turn to both sides up to the top.
+_ANGLES = [math.pi / 2 + (step + 1) // 2 * (-1) ** step * math.pi / 8 for step in range(16)]
+_WAYS = [(math.cos(angle), math.sin(angle)) for angle in _ANGLES]
+
+
+class Box(NamedTuple):
+    """A rectangle by its sides."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def grown(self, by: float) -> Box:
+        """The same with a rim."""
+        return Box(self.left - by, self.top - by, self.right + by, self.bottom + by)
+
+    @property
+    def middle(self) -> Point:
+        """Its middle."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+
+def box_around(at: Point, width: float, height: float) -> Box:
+    """A rectangle by its middle."""
+    x, y = at
+    return Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+class Clutter:
+    """What is drawn already: lines and boxes on a canvas."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self._canvas = Box(0, 0, width, height)
+        self._lines: list[tuple[Point, Point]] = []
+        self._boxes: list[Box] = []
+
+    def add_line(self, points: Sequence[Point]) -> None:
+        """Note a line."""
+        self._lines += pairwise(points)
+
+    def add_boxes(self, boxes: Iterable[Box]) -> None:
+        """Note boxes."""
+        self._boxes += boxes
+
+    def room(self, box: Box) -> float:
+        """How far a box is from everything else; less than 0 where it covers something."""
+        return self._room(box, self._lines, -math.inf)
+
+    def _room(self, box: Box, lines: Sequence[tuple[Point, Point]], least: float) -> float:
+        """The same with some of the lines; what is less than the least need not be exact."""
+        inside = self._canvas
+        room = min(
+            box.left - inside.left,
+            box.top - inside.top,
+            inside.right - box.right,
+            inside.bottom - box.bottom,
+        )
+        # Words that leave the canvas are worse than words that cover a line.
+        room = _ENOUGH if room >= 2 else 4 * (room - 2)
+        for other in self._boxes:
+            apart = apart_by(box, other)
+            room = min(room, apart if apart > 0 else apart - _COVERED)
+        probes = _probes(box)
+        for line in lines:
+            if room < least:
+                break
+            apart = min(distance_to_line(probe, *line) for probe in probes)
+            room = min(room, apart if apart > _CLOSE else apart - _TOUCHED)
+        return room
+
+    def place(self, at: Point, size: tuple[float, float], distances: Sequence[float]) -> Point:
+        """The middle of the best place for a box around a point, the near ones first.
+
+        Args:
+            at: What it belongs to.
+            size: Its width and height.
+            distances: How far its rim may be from that point, from near to far.
+        """
+        reach = distances[-1] + math.hypot(*size) + _ENOUGH
+        lines = [line for line in self._lines if distance_to_line(at, *line) < reach]
+        best, most = at, -math.inf
+        for distance in distances:
+            cost = _PER_PIXEL * (distance - distances[0])
+            if _ENOUGH - cost <= most:
+                break
+            for way in _WAYS:
+                # Wide words are pushed out until they leave the point free.
+                out = distance + min(
+                    side / 2 / max(abs(part), 1e-6) for side, part in zip(size, way, strict=True)
+                )
+                middle = at[0] + way[0] * out, at[1] + way[1] * out
+                worth = self._room(box_around(middle, *size), lines, most + cost) - cost
+                if worth > most + 1e-6:
+                    best, most = middle, worth
+        return best
+
+
+def apart_by(one: Box, other: Box) -> float:
+    """How far two boxes are from each other; less than 0 where they overlap."""
+    across = max(one.left - other.right, other.left - one.right)
+    along = max(one.top - other.bottom, other.top - one.bottom)
+    if across > 0 and along > 0:
+        return math.hypot(across, along)
+    return max(across, along)
+
+
+def _probes(box: Box) -> list[Point]:
+    count = max(3, round((box.right - box.left) / 6))
+    columns = [box.left + (box.right - box.left) * step / (count - 1) for step in range(count)]
+    return [(x, y) for x in columns for y in (box.top, box.middle[1], box.bottom)]
+
+
+def distance_to_line(point: Point, one: Point, other: Point) -> float:
+    """How far a point is from the line between two others."""
+    dx, dy = other[0] - one[0], other[1] - one[1]
+    length = dx * dx + dy * dy
+    share = 0.0
+    if length:
+        share = ((point[0] - one[0]) * dx + (point[1] - one[1]) * dy) / length
+    share = max(0.0, min(1.0, share))
+    return math.dist(point, (one[0] + share * dx, one[1] + share * dy))

@@ -1,0 +1,394 @@
+"""The drawer of molecules: as chemists draw them, in black and white, only the change in colour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from torch_geometric.data import Data
+
+from edgeflip.core import edge_noun
+from edgeflip.datasets import molecule
+from edgeflip.draw.free_places import Box, Clutter, apart_by, box_around, distance_to_line
+from edgeflip.draw.graphs import draw_plain
+from edgeflip.draw.look import TEXTS, shortened, text_width
+from edgeflip.draw.molecule_sketch import Atom, Bond, Sketch, scaled, sketch_of
+from edgeflip.draw.molecule_states import Keys, States, crowd_words
+from edgeflip.draw.molecule_strokes import Letters, Pen, Segment, angle_at, letters_of
+from edgeflip.draw.scene import (
+    BADGE,
+    Disc,
+    Item,
+    Line,
+    Point,
+    Scene,
+    Shape,
+    When,
+    badge,
+    between,
+    made,
+    not_made,
+    words,
+)
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.errors import ConfigError, GraphError
+
+Side = Literal["before", "after"]
+
+# Of more atoms than this nobody can read letters in one panel.
+_MOST = 300
+_DIAMOND = 15.0
+# A sign stands beside a bond that is shorter than this.
+_SHORT = 2 * BADGE + 7
+# An added bond that would run through an atom in between goes around it.
+_THROUGH = 6.0
+_NAME = 60.0
+# How far a casing keeps from the middle of a bond beside it, and how long bonds are that can have one.
+_CLEAR, _CASED = 5.0, 24.0
+
+
+def is_molecule(graph: Data) -> bool:
+    """Whether a graph says what atoms it is made of."""
+    known = graph.to_dict()
+    named = any(isinstance(known.get(key), str) for key in ("smiles", "edited_from"))
+    return named or edge_noun(graph) == "bond"
+
+
+def draw_molecule(subject: Subject, canvas: Canvas) -> Drawing:
+    """Draw a molecule before and after, every atom at one place.
+
+    What RDKit cannot read, and what is too large for a panel, is drawn as a plain graph.
+    """
+    count = int(subject.graph.num_nodes or 0)
+    try:
+        base = molecule(subject.graph) if 0 < count <= _MOST else None
+    except (ConfigError, GraphError):
+        base = None
+    if base is None:
+        return draw_plain(subject, canvas)
+    view = _View(subject, canvas, base)
+    panels = tuple(
+        Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The molecule {side}")
+        for side in ("before", "after")
+    )
+    faults = view.states.faults()
+    shown = frozenset(move.key for move in subject.shown)
+    sentences = ["Every atom keeps its place, so new bonds can look long."]
+    if not any(move.kind == "added" for move in subject.moves):
+        sentences = ["Every atom keeps its place."]
+    if any(edge in subject.core_edges for edge in view.sketch.bonds):
+        sentences.insert(0, "Heavy bonds carry the prediction.")
+    if any(view.states.crowd(node, keys & shown) for node, keys, _ in view.crowded):
+        sentences.append("A diamond marks an atom with more bonds than it has room for.")
+    return Drawing(panels, " ".join(sentences), facts=view.states.facts(), faults=faults)
+
+
+class _View:
+    """A molecule on a canvas."""
+
+    def __init__(self, subject: Subject, canvas: Canvas, base: Any) -> None:
+        self._subject, self._canvas = subject, canvas
+        self._touched = {end for move in subject.moves for end in move.ends}
+        known = subject.graph.to_dict()
+        # A SMILES leaves out the hydrogens that nobody draws; atomic numbers alone have them all.
+        fold = not any(isinstance(known.get(key), str) for key in ("smiles", "edited_from"))
+        self.sketch: Sketch = sketch_of(base, self._touched, fold_hydrogens=fold)
+        self.states = States(subject, base, self.sketch)
+        room, margins = (canvas.width, canvas.height), ((38.0, 26.0) if canvas.small else (34, 30))
+        self._scale = scaled(self.sketch, room, margins)
+        self._places = self._scale.places
+        self._style = self._letter_style()
+        self._pen = Pen(self.sketch, self._scale, self._fixed_boxes())
+        self._routes = {move.key: self._route(move) for move in subject.moves}
+        self._badges = self._badge_places()
+        self.crowded = [
+            (node, keys, atom)
+            for node in sorted(self._touched)
+            for keys in self.states.at(node)
+            if (atom := self.states.crowd(node, keys)) is not None
+        ]
+        self._clutter = self._drawn()
+        self._numbers = self._number_places()
+
+    def _letter_style(self) -> str:
+        length = self._scale.length
+        sizes = ("atom-tiny", "atom-small", "atom", "atom-large")
+        place = (length >= 19) + (length >= 26)
+        return sizes[place + self._canvas.small]
+
+    def items(self, side: Side) -> list[Item]:
+        """Everything of one side, the last on top."""
+        changing = {move.ends: move for move in self._subject.moves}
+        items: list[Item] = []
+        if not self._canvas.small:
+            # Below everything else, so that the mouse finds the name of an atom.
+            items += [
+                Disc(place, 9, "paper", self._subject.names[node])
+                for node, place in self._places.items()
+            ]
+        for ends, bond in sorted(self.sketch.bonds.items()):
+            if ends not in changing:
+                items += self._bond(bond, side)
+        for move in self._subject.moves:
+            items += self._changed(move, side)
+        for node in self.sketch.atoms:
+            items += self._letters(node, side)
+        if side == "after":
+            items += [
+                Shape(_diamond(self._places[node]), "faulty", self.states.shown_at(node, keys))
+                for node, keys, _ in self.crowded
+            ]
+        for move in self._subject.moves:
+            if side == "after" or move.kind == "removed":
+                items += badge(self._badges[move.key], move.kind, made(move.key))
+        if not self._canvas.small:
+            items += self._numbers
+            items += self._fault_words() if side == "after" else []
+        return items
+
+    def _bond(self, bond: Bond, side: Side, when: When | None = None) -> list[Item]:
+        """A bond that stays; a wedge ends with the stereo centre that it belongs to."""
+        core = bond.ends in self._subject.core_edges
+        style = "core-bond" if core else "bond"
+        touching = self._subject.touching(bond.narrow) if bond.wedge else frozenset[str]()
+        if when is not None or side == "before" or not touching:
+            return self._pen.bond(bond, style, when or When())
+        return [
+            *self._pen.bond(bond, style, When(none=touching)),
+            *self._pen.bond(replace(bond, wedge=""), style, When(any=touching)),
+        ]
+
+    def _changed(self, move: Move, side: Side) -> list[Item]:
+        """A bond that an edit changes: before shows what goes, after what came and a ghost of it."""
+        when, route = made(move.key), self._routes[move.key]
+        if move.kind == "added":
+            if side == "before":
+                return []
+            inside = (
+                self._bare(move.ends[0], (route[0], route[1])),
+                *route[1:-1],
+                self._bare(move.ends[1], (route[-1], route[-2])),
+            )
+            bend = math.dist(route[0], route[-1]) if len(route) > 2 else 0.0
+            # Where bonds are short a casing would hide whole ones.
+            roomy = self._scale.length >= _CASED
+            casing: list[Item] = [Line(inside, "casing", bend, when)] if roomy else []
+            return [*casing, Line(tuple(route), "added", bend, when)]
+        bond = self.sketch.bonds[move.ends]
+        still = self._bond(bond, side, not_made(move.key))
+        if side == "after":
+            return [*still, Line(tuple(route), "ghost", when=when)]
+        lines = self._pen.lines(bond)
+        return [*still, *(Line(line, "removed", when=when) for line in lines)]
+
+    def _bare(self, node: int, line: Segment) -> Point:
+        """Where the casing of an added bond may begin without cutting the bonds at its end."""
+        angles = [
+            abs(angle_at(line[0], self._places[other], line[1]))
+            for other in self.sketch.neighbours[node]
+        ]
+        sharpest = min([angle for angle in angles if angle < math.pi / 2], default=math.pi / 2)
+        bare = max(8.0, _CLEAR / max(math.sin(sharpest), 0.05))
+        return between(*line, min(0.45, bare / (math.dist(*line) or 1.0)))
+
+    def _letters(self, node: int, side: Side) -> list[Item]:
+        if side == "before" or node not in self._touched:
+            return list(self._written(node, frozenset(), When()).items)
+        if not self.states.countable(node):
+            plain = replace(self.sketch.atoms[node], hydrogens=0)
+            return list(self._letters_of(node, plain, self.sketch.neighbours[node], When()).items)
+        return [
+            item
+            for keys in self.states.at(node)
+            for item in self._written(node, keys, self.states.shown_at(node, keys)).items
+        ]
+
+    def _written(self, node: int, keys: Keys, when: When) -> Letters:
+        """The letters of an atom while some of the edits at it are made."""
+        near = self.states.neighbours(node, keys)
+        atom = replace(self.sketch.atoms[node], hydrogens=self.states.hydrogens(node, keys))
+        return self._letters_of(node, atom, near, when)
+
+    def _letters_of(self, node: int, atom: Atom, near: Collection[int], when: When) -> Letters:
+        if not self._lettered(node, atom, near):
+            return Letters()
+        # A bond that went leaves its ghost, which hydrogens keep away from as from a bond.
+        around = {*near, *self.sketch.neighbours[node]}
+        ways = [self._places[other] for other in sorted(around)]
+        return letters_of(atom, self._places[node], ways, self._style, when, alone=not near)
+
+    def _lettered(self, node: int, atom: Atom, near: Collection[int]) -> bool:
+        """Whether an atom has letters: all but carbons that their bonds tell."""
+        if atom.symbol != "C" or atom.charge or atom.isotope or atom.radicals or not near:
+            return True
+        orders = [bond.order for ends, bond in self.sketch.bonds.items() if node in ends]
+        # Two double bonds in a line would look like one long one.
+        return orders == [2, 2]
+
+    def _fixed_boxes(self) -> dict[int, Collection[Box]]:
+        """Letters that are there in every state; hydrogens that come and go make way for bonds."""
+        boxes: dict[int, Collection[Box]] = {}
+        for node, atom in self.sketch.atoms.items():
+            near = self.sketch.neighbours[node]
+            if node in self._touched:
+                atom = replace(atom, hydrogens=0)
+            if near:
+                found = self._letters_of(node, atom, near, When()).boxes
+                boxes[node] = tuple(box.grown(2) for box in found)
+        return boxes
+
+    def _route(self, move: Move) -> list[Point]:
+        """The way of a changed bond, around atoms that would be in its way."""
+        u, v = move.ends
+        line: Segment = (self._places[u], self._places[v])
+        through = [
+            place
+            for node, place in self._places.items()
+            if node not in move.ends and distance_to_line(place, *line) < _THROUGH
+        ]
+        if move.kind == "removed" or not through:
+            return list(self._pen.cut(line, move.ends))
+        length = math.dist(*line)
+        sideways = min(0.3 * length, 34.0)
+        (ax, ay), (bx, by) = line
+        normal = (ay - by) / length * sideways, (bx - ax) / length * sideways
+        middle = between(*line, 0.5)
+        bends = [(middle[0] + sign * normal[0], middle[1] + sign * normal[1]) for sign in (1, -1)]
+
+        def free(bend: Point) -> float:
+            return min(math.dist(bend, place) for place in self._places.values())
+
+        bend = max(bends, key=lambda each: round(free(each), 3))
+        start, _ = self._pen.cut((line[0], bend), (u, -1))
+        end, _ = self._pen.cut((line[1], bend), (v, -1))
+        return [start, bend, end]
+
+    def _badge_places(self) -> dict[str, Point]:
+        """Where the signs of the edits stand: on their bond, where they cover least."""
+        found: dict[str, Point] = {}
+        taken: list[Point] = []
+        for move in self._subject.moves:
+            route = self._routes[move.key]
+            on = [_along(route, share) for share in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)]
+            rooms = [self._badge_room(place, move, taken) for place in on]
+            best = on[0] if move.kind == "removed" else on[rooms.index(max(rooms))]
+            # On a short bond the sign would hide what it stands for.
+            if math.dist(route[0], route[-1]) < _SHORT:
+                sides = _beside(route, BADGE + 5)
+                rooms = [self._badge_room(place, move, taken, beside=True) for place in sides]
+                best = sides[rooms.index(max(rooms))] if max(rooms) > -2 else best
+            found[move.key] = best
+            if move in self._subject.shown:
+                taken.append(best)
+        return found
+
+    def _badge_room(
+        self, place: Point, move: Move, taken: Sequence[Point], *, beside: bool = False
+    ) -> float:
+        """How far a sign is from what it must not cover; beside a bond, other bonds count too."""
+        sign = box_around(place, 2 * BADGE, 2 * BADGE)
+        near = [math.dist(place, each) - 2 * BADGE - 2 for each in taken]
+        for node, at in self._places.items():
+            if node not in move.ends:
+                near.append(math.dist(place, at) - BADGE - 6)
+                letters = self._written(node, frozenset(), When()).boxes
+                near += [apart_by(sign, box) for box in letters]
+        if beside:
+            near += [
+                distance_to_line(place, self._places[u], self._places[v]) - BADGE
+                for u, v in self.sketch.bonds
+                if (u, v) != move.ends
+            ]
+        return round(min([*near, 1.0]), 1)
+
+    def _drawn(self) -> Clutter:
+        """What numbers and words must not cover: the input and the edits of the headline."""
+        clutter = Clutter(self._canvas.width, self._canvas.height)
+        for bond in self.sketch.bonds.values():
+            for line in self._pen.lines(bond):
+                clutter.add_line(line)
+        shown = frozenset(move.key for move in self._subject.shown)
+        for move in self._subject.shown:
+            clutter.add_line(self._routes[move.key])
+            clutter.add_boxes([box_around(self._badges[move.key], 2 * BADGE, 2 * BADGE)])
+        for node in self.sketch.atoms:
+            here = shown & self._subject.touching(node)
+            for keys in {frozenset[str](), here}:
+                clutter.add_boxes(self._written(node, keys, When()).boxes)
+        return clutter
+
+    def _number_places(self) -> list[Item]:
+        look = TEXTS["atom-number"]
+        shown = {end for move in self._subject.shown for end in move.ends}
+        crowded = {node for node, _, _ in self.crowded}
+        for node in crowded:
+            corners = _diamond(self._places[node])
+            self._clutter.add_line([*corners, corners[0]])
+        items: list[Item] = []
+        for node in sorted(self._touched, key=lambda node: (node not in shown, node)):
+            text = shortened(self._number(node), look, _NAME)
+            size = text_width(text, look), look.size * 0.75
+            near = _DIAMOND if node in crowded else 3.0
+            middle = self._clutter.place(self._places[node], size, (near, near + 4, near + 8))
+            if node in shown:
+                self._clutter.add_boxes([box_around(middle, *size)])
+            at = middle[0], middle[1] + size[1] / 2
+            when = When(any=self._subject.touching(node))
+            items.append(words(at, text, "atom-number", "middle", halo=True, when=when))
+        return items
+
+    def _number(self, node: int) -> str:
+        name = self._subject.names[node]
+        return str(node) if name.endswith(f"({node})") else name
+
+    def _fault_words(self) -> list[Item]:
+        look = TEXTS["fault"]
+        boxes: dict[int, Box] = {}
+        items: list[Item] = []
+        for node, keys, atom in self.crowded:
+            at, text = self._places[node], crowd_words(atom)
+            if node not in boxes:
+                size = text_width(text, look), look.size * 0.75
+                middle = self._clutter.place(at, size, (16, 20, 26, 34, 44, 56, 70))
+                boxes[node] = box_around(middle, *size)
+                self._clutter.add_boxes([boxes[node]])
+            box, when = boxes[node], self.states.shown_at(node, keys)
+            items += self._leader(at, box, when)
+            foot = box.middle[0], box.bottom
+            items.append(words(foot, text, "fault", "middle", halo=True, when=when))
+        return items
+
+    def _leader(self, at: Point, box: Box, when: When) -> list[Item]:
+        """A thin line from a diamond to its words where they had to be put far away."""
+        x = min(max(at[0], box.left), box.right)
+        near = x, min(max(at[1], box.top - 3), box.bottom + 3)
+        far = math.dist(at, near)
+        if far < 2 * _DIAMOND:
+            return []
+        return [Line((between(at, near, _DIAMOND / far), near), "leader", when=when)]
+
+
+def _diamond(at: Point) -> tuple[Point, ...]:
+    x, y = at
+    return (x, y - _DIAMOND), (x + _DIAMOND, y), (x, y + _DIAMOND), (x - _DIAMOND, y)
+
+
+def _beside(route: Sequence[Point], by: float) -> list[Point]:
+    """Places on both sides of the middle of a line."""
+    (ax, ay), (bx, by_) = route[0], route[-1]
+    length = math.dist(route[0], route[-1]) or 1.0
+    x, y = between(route[0], route[-1], 0.5)
+    dx, dy = (ay - by_) / length * by, (bx - ax) / length * by
+    return [(x + dx, y + dy), (x - dx, y - dy)]
+
+
+def _along(route: Sequence[Point], share: float) -> Point:
+    """A place on the way of a bond, straight or bent."""
+    if len(route) == 2:
+        return between(route[0], route[1], share)
+    first, last = between(route[0], route[1], 0.5), between(route[1], route[2], 0.5)
+    # Near its middle a bent line is the curve between the middles of its two halves.
+    inside = max(0.0, min(1.0, 2 * share - 0.5))
+    return between(between(first, route[1], inside), between(route[1], last, inside), inside)
