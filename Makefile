@@ -70,6 +70,7 @@ test-all: test  ## run every check, the long ones too
 lint: install  ## check style and format
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
+	$(BIN)/oxlint --quiet --deny-warnings src
 
 types: install  ## check the types of the package and of benchmarks/
 	$(BIN)/python -m mypy --strict src benchmarks

@@ -282,7 +282,7 @@ def test_every_style_names_colours_that_there_are():
         assert {style.stroke, style.fill} - {None} <= LIGHT.keys() & DARK.keys()
     for text in TEXTS.values():
         assert text.fill in LIGHT
-        assert text.size >= 11
+        assert text.size >= 10
 
 
 def test_a_notebook_shows_a_picture_that_follows_its_theme(answer):

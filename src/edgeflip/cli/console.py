@@ -72,3 +72,17 @@ def show(made: Table) -> None:
 def edge_list(edges: Iterable[tuple[int, int]]) -> str:
     """Edges as a cell of a table: `0-3 2-5`, or a dash for none."""
     return " ".join(f"{u}-{v}" for u, v in edges) or "-"
+
+
+def terminal_width() -> int:
+    """How many letters fit on a line; 80 in a file or a pipe."""
+    return _stdout().width if sys.stdout.isatty() else 80
+
+
+def prints_unicode() -> bool:
+    """Whether lines and signs can be printed that ASCII has not."""
+    try:
+        "─╌╰−".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -11,7 +11,15 @@ from typing import Any
 import typer
 
 from edgeflip.cli.advice import next_commands
-from edgeflip.cli.console import edge_list, say, show, table, tell
+from edgeflip.cli.console import (
+    edge_list,
+    prints_unicode,
+    say,
+    show,
+    table,
+    tell,
+    terminal_width,
+)
 from edgeflip.cli.destination import Destination
 from edgeflip.cli.options import (
     Limits,
@@ -29,6 +37,7 @@ from edgeflip.cli.weakness import tell_weakness
 from edgeflip.cli.wording import in_flags
 from edgeflip.core import Noise
 from edgeflip.datasets import DatasetBundle, read_graph, to_smiles
+from edgeflip.draw import answer_in_terminal
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explainers import CounterfactualExplainer, SearchInterrupted
 from edgeflip.oracle import checked_answers
@@ -256,6 +265,9 @@ def _show(
         print_json({**chosen.head, "answer": answer.to_dict(), **extra})
         return
     tell(in_flags(f"{chosen.title}: {answer}"))
+    drawing = answer_in_terminal(answer, width=terminal_width(), ascii=not prints_unicode())
+    if drawing:
+        say(drawing)
     if answer.found:
         _show_counterfactuals(answer, rows)
     if smiles is not None:

@@ -25,7 +25,7 @@ from edgeflip.draw.subject import (
     register_drawer,
     subject_of,
 )
-from edgeflip.draw.terminal import terminal_drawing
+from edgeflip.draw.terminal import answer_in_terminal, terminal_drawing
 from edgeflip.draw.trace import draw_trace
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "When",
     "Words",
     "answer_html",
+    "answer_in_terminal",
     "answer_page",
     "answers_html",
     "bundle_html",

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from edgeflip.draw.brackets import Span, feet_of, levels_of
 from edgeflip.draw.characters import clean_word, columns, cut
 from edgeflip.draw.sentences import chosen_words, with_gaps
+from edgeflip.draw.story import subject as subject_of_answer
 from edgeflip.draw.subject import Move, Subject
 from edgeflip.errors import ConfigError
+from edgeflip.search import CounterfactualSet
 
 # Of more edits than this only their number is told.
 _LISTED = 12
@@ -35,6 +37,20 @@ _UNICODE = _Signs(
 _ASCII = _Signs(
     {"added": "-", "removed": "."}, {"added": "+", "removed": "-"}, "\\", "/", "|", "|", "..."
 )
+
+
+def answer_in_terminal(answer: CounterfactualSet, width: int = 80, *, ascii: bool = False) -> str:
+    """Draw the smallest edits of an answer where that helps: where nodes have names, atoms or words.
+
+    Args:
+        answer: What was found.
+        width: Columns there are.
+        ascii: Whether to keep to ASCII.
+    """
+    what = subject_of_answer(answer, [] if answer.smallest is None else [answer.smallest])
+    if what is None or all(name == str(node) for node, name in enumerate(what.names)):
+        return ""
+    return terminal_drawing(what, width, ascii=ascii)
 
 
 def terminal_drawing(subject: Subject, width: int = 80, *, ascii: bool = False) -> str:

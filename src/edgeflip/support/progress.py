@@ -31,14 +31,33 @@ class _Lines:
         self._stream.flush()
 
 
+def in_notebook() -> bool:
+    """Whether this runs in a notebook, where a bar can be drawn although there is no terminal."""
+    interactive = sys.modules.get("IPython")
+    shell = interactive.get_ipython() if interactive is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _notebook_bar() -> Any:
+    """The bar with widgets, where they are installed."""
+    try:
+        import ipywidgets  # noqa: F401 - tqdm needs it
+        from tqdm.notebook import tqdm as widget_bar
+    except ImportError:
+        return None
+    return widget_bar
+
+
 def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: int = 0) -> Any:
     """A tqdm bar that appears after two seconds.
 
-    On a terminal it is gone when its work is done. In a log it writes a line every ten seconds instead of
-    ten a second.
+    On a terminal and in a notebook it is gone when its work is done. In a log it writes a line every ten
+    seconds instead of ten a second.
     """
-    lively = sys.stderr.isatty()
-    bar = tqdm(
+    notebook = shown and in_notebook()
+    lively = notebook or sys.stderr.isatty()
+    kind = (_notebook_bar() if notebook else None) or tqdm
+    bar = kind(
         file=sys.stderr if lively else _Lines(sys.stderr),
         total=total,
         initial=done,
