@@ -21,7 +21,7 @@ SMALL = "--profile smoke --datasets ba_2motifs --graphs 2"
 
 # Arguments of every script, and a word that it prints.
 ARGUMENTS = {
-    "answer_picture": ("--profile smoke --out {tmp}.svg", "drawn in"),
+    "pictures": ("--only graph --profile smoke --models {tmp} --out {tmp}", "drawn in"),
     "certificates": (f"{SMALL} --models {{tmp}} --json", "forgeries_passed"),
     "convert_317d3ee": ("{old} {tmp}", "ba_2motifs: dr-cfgnn+OH"),
     "encode": ("graph_twitter", "load from the cache"),

@@ -149,7 +149,7 @@ def _change(answer: CounterfactualSet, entry: Counterfactual | None) -> str:
         if output is not None:
             name, number = predicted(answer.goal, output)
             soft = f'<span class="soft">{plain_text(number)}</span>'
-            parts.append(f"{plain_text(name)} {soft}".strip())
+            parts.append(f'<span class="said">{f"{plain_text(name)} {soft}".strip()}</span>')
     return " → ".join(parts)
 
 
