@@ -21,7 +21,7 @@ _AIR, _NEAR = 2.0, 8.0
 _FAR, _STEP = 132, 7
 _LINE = 1.2
 # What is to be avoided, in pixels of distance that avoiding it is worth.
-_LEADER, _BREAK, _CROSSING, _TAKEN_FOR = 8.0, 5.0, 45.0, 14.0
+_LEADER, _BREAK, _CROSSING, _TAKEN_FOR, _BESIDE = 8.0, 5.0, 45.0, 14.0, 60.0
 # From here on it is worth asking another label to move.
 _COSTLY = 14.0
 
@@ -227,10 +227,14 @@ class _Room:
         cost = _distance_cost(label) + _CROSSING * sum(
             meets(line, label.box) for line in self._lines
         )
-        # A dot about as near as its own makes a label look like that dot's.
+        # A dot about as near as its own, or one that the words begin or end at, would be taken for it.
         distance = min(_gap(spot, label.box) for spot in label.wanted.spots)
         others = [dot for dot in self._dots if dot not in label.wanted.spots]
-        return cost + _TAKEN_FOR * any(_gap(dot, label.box) < distance + 1.5 for dot in others)
+        cost += _TAKEN_FOR * any(_gap(dot, label.box) < distance + 1.5 for dot in others)
+        return cost + _BESIDE * any(
+            label.box[1] < dot.at[1] < label.box[3] and _gap(dot, label.box) < _NEAR
+            for dot in others
+        )
 
     def _free(self, label: Label) -> bool:
         for other in self.labels:
