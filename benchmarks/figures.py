@@ -12,16 +12,14 @@ five for the clique.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -36,62 +34,21 @@ from edgeflip import (
     load_dataset,
     train_oracle,
 )
-from edgeflip.core.graphs import edge_pairs
+from edgeflip.core import EditSet, edge_pairs
 from edgeflip.datasets import DatasetBundle
+from edgeflip.draw import Canvas, Picture, Scene, drawing_of, subject_of
+from edgeflip.draw.scene import Item, placed, words
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
-INK, FAINT, BLUE, ORANGE = "#24292f", "#c9d1d9", "#0969da", "#bc4c00"
-GREEN, RED, MOTIF, PLAIN = "#1a7f37", "#cf222e", "#ffd33d", "#f3f4f6"
-
-Point = tuple[float, float]
-
-
-# A small writer of pictures.
-
-
-def text(
-    x: float, y: float, words: str, size: int = 14, anchor: str = "middle", **more: Any
-) -> str:
-    """Words at a place."""
-    rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
-    fill = "" if "fill" in more else f' fill="{INK}"'
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{fill}{rest}>'
-        f"{escape(words)}</text>"
-    )
-
-
-def line(one: Point, other: Point, colour: str, width: float = 1, **more: Any) -> str:
-    """A straight line."""
-    rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
-    return (
-        f'<line x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{other[0]:.1f}" y2="{other[1]:.1f}" '
-        f'stroke="{colour}" stroke-width="{width}"{rest}/>'
-    )
-
-
-def page(width: int, height: int, title: str, parts: Iterable[str]) -> str:
-    """A whole picture, white behind so that it can be read on any page."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-family="Helvetica, Arial, sans-serif" role="img">'
-        f'<title>{escape(title)}</title><rect width="100%" height="100%" fill="#ffffff"/>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
-
-
-# One graph and two targets.
+WIDE, HIGH, MARGIN, TOP = 400.0, 300.0, 24.0, 66.0
 
 
 def fitted(bundle: DatasetBundle, oracle: ModelOracle, *, quick: bool) -> DRCFGNN:
     """The +OH explainer of the cpu profile."""
     config = DRCFGNN.for_dataset(bundle.name, profile="cpu", overrides={"denoise": False}).config
     if quick:
-        config = dataclasses.replace(
-            config, training=dataclasses.replace(config.training, epochs=15)
-        )
+        config = replace(config, training=replace(config.training, epochs=15))
     return DRCFGNN(config).fit([*bundle.train, *bundle.val], oracle)
 
 
@@ -108,7 +65,7 @@ def answers(
     """Counterfactuals by additions alone, as many as there are up to 200."""
     chosen: CounterfactualExplainer[Any] = explainer
     if minimal:
-        ours = dataclasses.replace(
+        ours = replace(
             EdgeFlip.for_dataset("ba_2motifs").config,
             predictor=explainer.config.predictor,
             training=explainer.config.training,
@@ -134,112 +91,40 @@ def spread(found: Sequence[CounterfactualSet]) -> dict[str, Any]:
     }
 
 
-def layout(graph: Data, edits: Iterable[tuple[int, int]], size: float) -> dict[int, Point]:
-    """Places of the nodes by Kamada and Kawai, with the edges that come or go drawn in.
-
-    Edges where something changes are longer, and the changes themselves as long as the diagonals of
-    a pentagon, so that signs and numbers do not cover each other.
-    """
-    changed = set(edits)
-    busy = {node for edge in changed for node in edge}
-    union = nx.Graph()
-    union.add_nodes_from(range(int(graph.num_nodes or 0)))
-    for edge in sorted(edge_pairs(graph)):
-        union.add_edge(*edge, weight=2.2 if busy.issuperset(edge) else 1.0)
-    union.add_edges_from(sorted(changed), weight=2.2 * 1.62)
-    places = nx.kamada_kawai_layout(union)
-    low = [min(place[axis] for place in places.values()) for axis in (0, 1)]
-    high = [max(place[axis] for place in places.values()) for axis in (0, 1)]
-    return {
-        node: (
-            24 + (size - 48) * (place[0] - low[0]) / max(1e-9, high[0] - low[0]),
-            24 + (size - 48) * (place[1] - low[1]) / max(1e-9, high[1] - low[1]),
-        )
-        for node, place in places.items()
-    }
-
-
-def edited_edge(one: Point, other: Point, sign: str, colour: str) -> tuple[str, str]:
-    """An edge that comes (solid, +) or goes (dashed, −), and its sign in a small disc."""
-    dash = {} if sign == "+" else {"stroke_dasharray": "7 5"}
-    x, y = (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
-    disc = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="#ffffff" stroke="{colour}"/>'
-    words = text(x, y + 5, sign, 15, fill=colour, font_weight="bold")
-    return line(one, other, colour, 3.5, **dash), disc + words
-
-
-def panel(
-    answer: CounterfactualSet, places: Mapping[int, Point], motif: frozenset[int], at: Point
-) -> list[str]:
-    """The input graph with the edits of the best counterfactual."""
-    spots = {node: (x + at[0], y + at[1]) for node, (x, y) in places.items()}
-    added = answer.best.edits.added if answer.best else frozenset()
-    removed = answer.best.edits.removed if answer.best else frozenset()
-    parts = [
-        line(spots[u], spots[v], "#8b949e", 1.5)
-        for u, v in sorted(edge_pairs(answer.graph) - removed)
-    ]
-    discs = []
-    for edges, sign, colour in ((removed, "−", RED), (added, "+", GREEN)):
-        for u, v in sorted(edges):
-            stroke, sign_disc = edited_edge(spots[u], spots[v], sign, colour)
-            parts.append(stroke)
-            discs.append(sign_disc)
-    parts += discs
-    for node, (x, y) in spots.items():
-        fill, width = (MOTIF, 2) if node in motif else (PLAIN, 1)
-        parts += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="{fill}" stroke="{INK}" '
-            f'stroke-width="{width}"/>',
-            text(x, y + 4, str(node), 11),
-        ]
-    return parts
-
-
-def legend(y: float, width: float, *, removals: bool) -> list[str]:
-    """What colours and dashes mean."""
-    gone = [("− edge removed", RED, {"stroke_dasharray": "7 5"})] if removals else []
-    column = 190
-    x = (width - column * (3 + len(gone))) / 2 + 30
-    parts = []
-    for words, colour, dash in [("+ edge added", GREEN, {}), *gone]:
-        parts += [
-            line((x, y), (x + 34, y), colour, 3.5, **dash),
-            text(x + 42, y + 5, words, anchor="start"),
-        ]
-        x += column
-    for words, fill, stroke in (("motif node", MOTIF, 2), ("other node", PLAIN, 1)):
-        parts += [
-            f'<circle cx="{x + 22:.1f}" cy="{y:.1f}" r="11" fill="{fill}" stroke="{INK}" '
-            f'stroke-width="{stroke}"/>',
-            text(x + 42, y + 5, words, anchor="start"),
-        ]
-        x += column
-    return parts
-
-
-def targets_figure(pair: Sequence[CounterfactualSet], motif: frozenset[int]) -> str:
-    """One graph in two panels, one per target, its nodes at the same places."""
-    size, gap, top = 440, 30, 70
-    width, height = 2 * size + 3 * gap, top + size + 60
-    edits = [edge for answer in pair if answer.best for edge in answer.best.edits.edges]
-    places = layout(pair[0].graph, edits, size)
-    parts = []
-    for column, answer in enumerate(pair):
-        left = gap + column * (size + gap)
+def targets_figure(pair: Sequence[CounterfactualSet], motif: frozenset[int]) -> Picture:
+    """One graph after the edits for each target, its nodes at the same places."""
+    graph = pair[0].graph
+    edges = frozenset(edge for edge in edge_pairs(graph) if motif.issuperset(edge))
+    made = [answer.best.edits if answer.best else EditSet() for answer in pair]
+    # All edits together lead the places, so that neither target has its edges on top of each other.
+    both = EditSet(
+        added=frozenset().union(*(edits.added for edits in made)),
+        removed=frozenset().union(*(edits.removed for edits in made)),
+    )
+    subject = replace(subject_of(graph, [both, *made]), core_nodes=motif, core_edges=edges)
+    scene = drawing_of(subject, Canvas(WIDE, HIGH)).panels[-1]
+    items: list[Item] = []
+    told = []
+    for column, (answer, moves) in enumerate(zip(pair, subject.choices[1:], strict=True)):
+        left = MARGIN + column * (WIDE + MARGIN)
         assert answer.target is not None
         wanted = answer.class_name(answer.target)
-        parts.append(
-            text(left + size / 2, 28, f"{answer.class_name(answer.label)} to {wanted}", 18)
-        )
+        change = f"{answer.class_name(answer.label)} → {wanted}"
+        note = "nothing found"
         if answer.best:
-            words = f"probability of {wanted} {answer.best.proba[answer.target]:.2f}"
-        else:
-            words = "nothing found"
-        parts += [text(left + size / 2, 52, words), *panel(answer, places, motif, (left, top))]
-    removals = any(answer.best and answer.best.edits.removed for answer in pair)
-    parts += legend(top + size + 32, width, removals=removals)
-    return page(width, height, "One cycle and two targets", parts)
+            many = f"{len(moves)} edge{'s'[: len(moves) != 1]} added"
+            note = f"{many}, probability of {wanted} {answer.best.proba[answer.target]:.2f}"
+        items += [words((left, 34), change, "title"), words((left, 54), note, "note")]
+        shown = scene.under(move.key for move in moves)
+        items += placed(shown.items, (left, TOP))
+        told.append(f"{change}: {note}, {', '.join(move.name for move in moves)}.")
+    reading = (
+        "Filled nodes are the motif; added edges are blue with a plus. Nodes keep their places."
+    )
+    items.append(words((MARGIN, TOP + HIGH + 26), reading, "small"))
+    width = 2 * WIDE + 3 * MARGIN
+    label = "One cycle and two targets"
+    return Picture(Scene(width, TOP + HIGH + 44, tuple(items), label, " ".join(told)))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -266,8 +151,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     # The first graph that can become either.
     pairs = list(zip(found[1, True], found[2, True], strict=True))
     shown = next((pair for pair in pairs if pair[0].found and pair[1].found), pairs[0])
-    svg = targets_figure(shown, bundle.motif_nodes(shown[0].graph))
-    (arguments.out / "targets.svg").write_text(svg, encoding="utf-8")
+    picture = targets_figure(shown, bundle.motif_nodes(shown[0].graph))
+    picture.save(arguments.out / "targets.svg")
     most = explainer.config.add.max
     sizes = [str(size) for size in range(1, most + 1)]
     table = Table("target", "edits", "graphs", "found", "kept", *sizes, "best")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 from pathlib import Path
 
@@ -14,11 +13,6 @@ from edgeflip.bench.report.older import modern
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.cli import main
 from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Metric, Place, average
-
-draws = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None,
-    reason="matplotlib is missing: pip install 'edgeflip[bench]'",
-)
 
 SPEC = BenchSpec(
     title="tiny",
@@ -56,7 +50,6 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(METRICS, toy.name, toy)
 
 
-@draws
 def test_a_new_row_of_the_table_is_measured_reported_and_listed(
     toys: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

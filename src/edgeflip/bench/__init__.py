@@ -7,11 +7,8 @@ from edgeflip.bench.exhibits import (
 from edgeflip.bench.report import (
     write_report,
 )
-from edgeflip.bench.report.drawing import (
-    require_matplotlib,
-)
-from edgeflip.bench.report.patterns import (
-    draw_summary,
+from edgeflip.bench.report.redrawing import (
+    redraw,
 )
 from edgeflip.bench.report.versus import (
     OURS,
@@ -23,6 +20,9 @@ from edgeflip.bench.spec import (
     list_specs,
     load_spec,
 )
+from edgeflip.draw import (
+    draw_summary,
+)
 
 __all__ = [
     "OURS",
@@ -30,7 +30,7 @@ __all__ = [
     "is_run",
     "list_specs",
     "load_spec",
-    "require_matplotlib",
+    "redraw",
     "run_bench",
     "run_exhibits",
     "write_report",

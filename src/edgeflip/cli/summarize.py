@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import typer
 
-from edgeflip.bench import draw_summary, require_matplotlib
+from edgeflip.bench import draw_summary
 from edgeflip.cli.console import edge_list, say, show, table
 from edgeflip.cli.options import Source, TrainedOracle
 from edgeflip.cli.patterns import Patterns
@@ -24,7 +24,7 @@ from edgeflip.explainers import Aim, GCFExplainer, Summary, asker
 from edgeflip.explainers import summarize as walk_and_summarize
 from edgeflip.oracle import ModelOracle, checked_proba
 from edgeflip.presets import preset_name
-from edgeflip.support import progress_bar, seeded, write_json, write_lines
+from edgeflip.support import progress_bar, seeded, write_json
 
 _MARKS = (1, 2, 3, 5, 10, 25, 50, 100)
 
@@ -42,8 +42,6 @@ class Summarizing:
         self.trained.check_seed()
         config = self._config()
         check_folder(out)
-        if out is not None:
-            require_matplotlib()
         bundle = self.source.bundle()
         graphs = graphs_of(bundle, self.wanted.split)
         aim = _aim(bundle, self.wanted.from_class, self.wanted.to_class)
@@ -55,8 +53,7 @@ class Summarizing:
         if out is not None:
             write_json(out / "summary.json", payload)
             title = f"{bundle.name}: {payload['from']} to {payload['to']}"
-            picture = draw_summary(summary, count=max(1, shown), title=title)
-            write_lines(out / "summary.svg", [picture])
+            draw_summary(summary, count=max(1, shown), title=title).save(out / "summary.svg")
         if as_json:
             print_json(payload)
         else:

@@ -2,6 +2,19 @@
 
 from edgeflip.core import edge_noun
 from edgeflip.draw.answer import draw_answer
+from edgeflip.draw.axes import Scale, Tick
+from edgeflip.draw.charts import (
+    Axes,
+    Curve,
+    CurvePanel,
+    Interval,
+    IntervalPanel,
+    Panel,
+    compare_chart,
+    curve_chart,
+    interval_chart,
+)
+from edgeflip.draw.comparing import Dot
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.graphs import draw_plain
 from edgeflip.draw.grid import draw_graphs, draw_grid
@@ -10,6 +23,8 @@ from edgeflip.draw.matplotlib_backend import require_matplotlib
 from edgeflip.draw.molecules import draw_molecule, is_molecule
 from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, table_html
 from edgeflip.draw.one_answer import answer_page, graph_size
+from edgeflip.draw.pages import report_document
+from edgeflip.draw.patterns import draw_summary
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.saving import save_answer, save_answers, save_gallery
 from edgeflip.draw.scene import Disc, Line, Scene, Shape, When, Words
@@ -25,49 +40,67 @@ from edgeflip.draw.subject import (
     register_drawer,
     subject_of,
 )
+from edgeflip.draw.svg import svg_part
 from edgeflip.draw.terminal import answer_in_terminal, terminal_drawing
 from edgeflip.draw.trace import draw_trace
+from edgeflip.draw.wording import at_most
 
 __all__ = [
     "DARK",
     "LIGHT",
     "STYLES",
     "TEXTS",
+    "Axes",
     "Canvas",
+    "Curve",
+    "CurvePanel",
     "Disc",
+    "Dot",
     "Drawing",
     "Exhibit",
     "Fact",
     "Fault",
+    "Interval",
+    "IntervalPanel",
     "Line",
     "Move",
+    "Panel",
     "Picture",
+    "Scale",
     "Scene",
     "Shape",
     "Subject",
+    "Tick",
     "When",
     "Words",
     "answer_html",
     "answer_in_terminal",
     "answer_page",
     "answers_html",
+    "at_most",
     "bundle_html",
+    "compare_chart",
+    "curve_chart",
     "draw_answer",
     "draw_graphs",
     "draw_grid",
     "draw_molecule",
     "draw_plain",
     "draw_sentence",
+    "draw_summary",
     "draw_trace",
     "drawing_of",
     "gallery_page",
     "graph_size",
+    "interval_chart",
     "register_drawer",
+    "report_document",
     "require_matplotlib",
     "save_answer",
     "save_answers",
     "save_gallery",
     "subject_of",
+    "svg_part",
     "table_html",
     "terminal_drawing",
 ]

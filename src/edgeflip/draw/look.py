@@ -144,7 +144,9 @@ STYLES: Mapping[str, Style] = {
     "rival-line": Style("edge", 1.75, round=True),
     "published": Style("edge", 1.75, fill="paper"),
     "published-ours": Style("add", 1.75, fill="paper"),
-    "join": Style("rule", 1.25),
+    "join": Style("edge", 1.0),
+    "curve": Style("ink", 2.0, round=True),
+    "curve-dot": Style("paper", 1.0, fill="ink"),
 }
 """Every stroke there is; a stroke means one thing wherever it stands."""
 
@@ -153,6 +155,7 @@ TEXTS: Mapping[str, TextStyle] = {
     "headline-soft": TextStyle(20, 400, "soft"),
     "headline-added": TextStyle(20, 600, "add", underline="solid"),
     "headline-removed": TextStyle(20, 600, "del", underline="dashed"),
+    "figure-title": TextStyle(18, 600),
     "title": TextStyle(15, 600),
     "body": TextStyle(14),
     "strong": TextStyle(13, 600),

@@ -39,18 +39,19 @@ def json_block(payload: Any, name: str = "data") -> str:
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def document(title: str, body: str, *, scripts: str = "") -> str:
+def document(title: str, body: str, *, scripts: str = "", styles: str = "") -> str:
     """A whole page.
 
     Args:
         title: In the bar of the browser.
         body: HTML whose texts are escaped.
         scripts: What follows it: data and scripts.
+        styles: What this kind of page has beyond the styles of all pages.
     """
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{plain_text(title)}</title>\n<style>{page_styles()}</style>\n</head>\n"
+        f"<title>{plain_text(title)}</title>\n<style>{page_styles()}{styles}</style>\n</head>\n"
         f"<body>\n{body}\n{scripts}\n</body>\n</html>"
     )
 
@@ -58,3 +59,8 @@ def document(title: str, body: str, *, scripts: str = "") -> str:
 def script(name: str) -> str:
     """A script of the pages, in place."""
     return f"<script>\n{resource(name)}</script>"
+
+
+def report_document(title: str, body: str) -> str:
+    """A whole page of tables and pictures."""
+    return document(title, body, styles=resource("report.css"))

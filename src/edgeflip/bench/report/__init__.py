@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from edgeflip.bench.report import figures
+from edgeflip.bench.report.board import board_of
 from edgeflip.bench.report.contents import OPTIONAL, all_tables
-from edgeflip.bench.report.drawing import require_matplotlib
 from edgeflip.bench.report.page import Report, html_page, markdown_page
 from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
@@ -40,15 +40,14 @@ def write_report(
 
     Raises:
         ArtifactError: If the folder holds no run, or cannot be written to.
-        ConfigError: If matplotlib is missing.
+        UnknownNameError: If there is no such method.
     """
-    require_matplotlib()
     results = read_results(folder)
     summaries = summarize_run(results)
     if ours != OURS and ours not in results.methods:
         raise unknown_name("column", ours, results.methods)
     tables = all_tables(results, summaries, ours)
-    pictures = figures.all_pictures(results, summaries)
+    pictures = figures.all_pictures(board_of(results, summaries), ours)
     report = Report(results, tables, pictures)
     location = Path(folder) / "report" if out is None else Path(out)
     texts = {f"tables/{table.key}.tex": latex_table(table) for table in tables}

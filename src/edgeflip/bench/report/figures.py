@@ -1,30 +1,33 @@
-"""The pictures of a report, as SVG that is the same for the same results."""
+"""The pictures of a report, as scenes that are the same for the same results."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
 from edgeflip.bench.report import published as paper
-from edgeflip.bench.report.drawing import (
-    BLUE,
-    VERMILLION,
-    Point,
-    draw_points,
-    label_points,
-    legend_below,
-    look,
-    panels,
-    plain_ticks,
-    settings,
-    short,
-    to_svg,
+from edgeflip.bench.report.board import Board
+from edgeflip.bench.report.headlines import Claim, Standing, headline
+from edgeflip.bench.report.versus import OURS
+from edgeflip.draw import (
+    Axes,
+    Curve,
+    CurvePanel,
+    Dot,
+    Interval,
+    IntervalPanel,
+    Panel,
+    Scale,
+    Scene,
+    Tick,
+    compare_chart,
+    curve_chart,
+    interval_chart,
 )
-from edgeflip.bench.report.results import Results
-from edgeflip.bench.report.summary import MethodSummary, Summaries
+from edgeflip.draw import Picture as Drawn
 from edgeflip.pools import SizeConfig
 from edgeflip.search import SizeWeightedFidelity
 
@@ -32,6 +35,24 @@ NAMES = ("van", "size", "cost", "sampling", "score")
 """Every picture there can be."""
 
 _Place = tuple[float | None, float | None]
+_SIZE = Claim(
+    "changes the most predictions",
+    "changes more predictions",
+    "How many predictions each method changes, and with how many edits",
+    "with {} edits or fewer on average",
+    "with a single edit",
+)
+_COST = Claim(
+    "has the highest validity × fidelity",
+    "has a higher validity × fidelity",
+    "Validity × fidelity of each method, and the time it takes",
+    "in {} seconds a graph or less",
+)
+_VAN = Claim(
+    "keeps the largest share of its answers under noise",
+    "keeps a larger share of its answers under noise",
+    "How many answers of each method are still found under noise",
+)
 
 
 @dataclass(frozen=True)
@@ -41,93 +62,131 @@ class Picture:
     Attributes:
         name: Name of its file.
         title: What it shows.
-        note: How to read it.
-        svg: The whole file.
+        note: How it was measured.
+        scene: What is drawn.
     """
 
     name: str
     title: str
     note: str
-    svg: str
+    scene: Scene
+
+    @property
+    def svg(self) -> str:
+        """The whole file."""
+        return Drawn(self.scene).svg
 
 
-def all_pictures(results: Results, summaries: Summaries) -> list[Picture]:
-    """Every picture that has something to show."""
-    with settings():
-        made = [
-            _van_picture(results, summaries),
-            _size_picture(results, summaries),
-            _cost_picture(results, summaries),
-            _sampling_picture(),
-            _score_picture(),
-        ]
+def all_pictures(board: Board, ours: str = OURS) -> list[Picture]:
+    """Every picture that has something to show.
+
+    Args:
+        board: The averages.
+        ours: The method that is compared with the others.
+    """
+    made = [
+        _van_picture(board, ours),
+        _size_picture(board, ours),
+        _cost_picture(board, ours),
+        _sampling_picture(),
+        _score_picture(),
+    ]
     return [picture for picture in made if picture is not None]
 
 
-def _van_picture(results: Results, summaries: Summaries) -> Picture | None:
-    measured = {
-        key: summary for key, summary in summaries.items() if summary["van"].interval is not None
+def _kind(method: str, ours: str) -> Literal["ours", "variant", "rival"]:
+    if method == ours:
+        return "ours"
+    return "variant" if method.startswith((f"{ours} ", f"{ours},")) else "rival"
+
+
+def _van_picture(board: Board, ours: str) -> Picture | None:
+    values = {
+        key: summary["van"]
+        for key, summary in board.summaries.items()
+        if summary["van"].interval is not None and summary["van"].value is not None
     }
-    datasets = [name for name in results.datasets if any(key[0] == name for key in measured)]
-    order = paper.columns(results.methods)
-    methods = [name for name in order if any(key[1] == name for key in measured)]
-    if not measured:
+    if not values:
         return None
-    figure, axes = panels([results.title(name) for name in datasets], 0.75 + 0.27 * len(methods))
-    for dataset, panel in zip(datasets, axes, strict=True):
-        for index, method in enumerate(methods):
-            summary = measured.get((dataset, method))
-            interval = None if summary is None else summary["van"].interval
-            if summary is None or interval is None:
-                continue
-            low, high = interval
-            colour, marker = look(method, results.methods)
-            panel.plot([low, high], [index, index], color=colour, linewidth=2)
-            panel.plot([summary["van"].value], [index], marker, color=colour, markersize=8)
-        panel.set_xlim(-0.03, 1.03)
-        panel.set_ylim(len(methods) - 0.4, -0.6)
-        panel.set_yticks(range(len(methods)), [short(paper.label(name)) for name in methods])
-        panel.set_xlabel("VaN with 95 % interval")
+    order = sorted(
+        paper.columns(board.methods),
+        key=lambda method: ("ours", "variant", "rival").index(_kind(method, ours)),
+    )
+    methods = [method for method in order if any(key[1] == method for key in values)]
+    panels, standings = [], []
+    for dataset, title in board.titles.items():
+        here = {
+            method: values[dataset, method] for method in methods if (dataset, method) in values
+        }
+        if not here:
+            continue
+        rows = []
+        for method in methods:
+            value = here[method].value if method in here else None
+            low, high = (here[method].interval or (0.0, 0.0)) if method in here else (0.0, 0.0)
+            name = paper.display_name(method)
+            rows.append(Interval(name, _kind(method, ours), value, low, high))
+        panels.append(IntervalPanel(title, tuple(rows)))
+        others = [average.value for method, average in here.items() if method != ours]
+        mine = here[ours].value if ours in here else None
+        if mine is not None and others:
+            known = tuple(value for value in others if value is not None)
+            standings.append(Standing(title, mine, known))
     return Picture(
         "van",
         "Validity after noise",
-        "Share of the answered graphs that, with noise, still have a counterfactual to the same "
-        "class, with Wilson's 95 % interval over all seeds. Wide intervals mean few graphs.",
-        to_svg(figure, "van"),
+        "VaN with Wilson's 95 % interval over all seeds. Wide intervals mean few graphs.",
+        interval_chart(
+            panels,
+            headline(paper.display_name(ours), standings, _VAN),
+            "Share of the answered graphs that, with noise, still have a counterfactual to the same class "
+            "(VaN). Lines are 95 % intervals; where they overlap, methods may not differ.",
+        ),
     )
 
 
-def _size_picture(results: Results, summaries: Summaries) -> Picture | None:
-    def place(dataset: str, method: str) -> tuple[_Place, _Place]:
-        ours = summaries.get((dataset, method), MethodSummary())
+def _size_picture(board: Board, ours: str) -> Picture | None:
+    def measured(dataset: str, method: str) -> _Place:
+        summary = board.get(dataset, method)
+        return summary["size"].value, summary["validity"].value
+
+    def printed(dataset: str, method: str) -> _Place:
         size, validity = (paper.published(dataset, method, name) for name in ("size", "validity"))
-        return (ours["size"].value, ours["validity"].value), (size, validity)
+        return size, validity
 
-    return _scatter(
-        results,
-        place,
-        ("size", "Validity against size"),
-        ("edits of the best counterfactual", "validity"),
-        "One point per method: filled and labelled is ours, hollow the paper's. Up and to the left "
-        "is better. The axis of sizes is logarithmic.",
+    chart = _comparison(
+        board,
+        ours,
+        (measured, printed),
+        _SIZE,
+        Axes("edits of the best counterfactual", "share of predictions changed", "edits", "edit"),
+        "Share of graphs whose prediction could be changed, against the edits it took on average.",
+        "more edits than {} and fewer answers",
     )
+    note = "Validity against the mean size of the best counterfactual; the axis of sizes is logarithmic."
+    return None if chart is None else Picture("size", "Validity against size", note, chart)
 
 
-def _cost_picture(results: Results, summaries: Summaries) -> Picture | None:
-    def place(dataset: str, method: str) -> tuple[_Place, _Place]:
-        ours = summaries.get((dataset, method), MethodSummary())
-        quality = _product(ours["validity"].value, ours["fidelity"].value)
-        return (ours["seconds"].value, quality), _published_cost(dataset, method)
+def _cost_picture(board: Board, ours: str) -> Picture | None:
+    def measured(dataset: str, method: str) -> _Place:
+        summary = board.get(dataset, method)
+        quality = _product(summary["validity"].value, summary["fidelity"].value)
+        return summary["seconds"].value, quality
 
-    return _scatter(
-        results,
-        place,
-        ("cost", "Quality against time"),
-        ("wall seconds per graph", "validity × fidelity"),
-        "Quality is validity × fidelity, because the paper prints both for every method. Filled and "
-        "labelled is ours, hollow the paper's, on its own machine; DR-CFGNN's times include the "
-        "factual subgraph in both. Up and to the left is better. The axis of seconds is logarithmic.",
+    chart = _comparison(
+        board,
+        ours,
+        (measured, _published_cost),
+        _COST,
+        Axes("seconds per graph", "validity × fidelity", "s", "s"),
+        "Validity × fidelity against wall seconds per graph; published times are of another machine.",
+        "slower than {} and worse",
     )
+    note = (
+        "Validity × fidelity, because the paper prints both for every method. DR-CFGNN's times include the "
+        "factual subgraph, measured and published. The axis of seconds is logarithmic."
+    )
+    return None if chart is None else Picture("cost", "Quality against time", note, chart)
 
 
 def _published_cost(dataset: str, method: str) -> _Place:
@@ -143,90 +202,119 @@ def _product(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one * other
 
 
-def _scatter(
-    results: Results,
-    place: Callable[[str, str], tuple[_Place, _Place]],
-    name: tuple[str, str],
-    axes_names: tuple[str, str],
-    note: str,
-) -> Picture | None:
-    """Small panels, one per dataset, with one legend below."""
-    shown = {}
-    for dataset in results.datasets:
-        both = [(method, place(dataset, method)) for method in paper.columns(results.methods)]
-        found = [
-            Point(method, x, y, ours)
-            for method, pair in both
-            for (x, y), ours in zip(pair, (True, False), strict=True)
+def _comparison(
+    board: Board,
+    ours: str,
+    places: Sequence[Callable[[str, str], _Place]],
+    claim: Claim,
+    axes: Axes,
+    subtitle: str,
+    tinted: str,
+) -> Scene | None:
+    """A panel per dataset: what was measured, and what was published."""
+    panels, standings = [], []
+    for dataset, title in board.titles.items():
+        dots = [
+            Dot(
+                method,
+                paper.display_name(method),
+                x,
+                y,
+                _kind(method, ours),
+                published,
+                "DR-CFGNN" if method in paper.VARIANTS else "",
+            )
+            for published, place in zip((False, True), places, strict=True)
+            for method in paper.columns(board.methods)
+            for x, y in [place(dataset, method)]
             if x and y is not None
         ]
-        if found:
-            shown[dataset] = found
-    if not shown:
+        if dots:
+            panels.append(Panel(title, tuple(dots)))
+            standings += _standing(board, dataset, ours, places[0])
+    if not panels:
         return None
-    methods = [
-        method
-        for method in paper.columns(results.methods)
-        if any(point.method == method for here in shown.values() for point in here)
-    ]
-    lowest = min(point.y for here in shown.values() for point in here)
-    floor = math.floor(min(lowest, 0.9) * 5 - 0.3) / 5
-    figure, axes = panels(
-        [results.title(dataset) for dataset in shown], 3.1, legend=math.ceil((len(methods) + 2) / 4)
+    name = paper.display_name(ours)
+    shown = [dot for panel in panels for dot in panel.dots]
+    reading = [subtitle]
+    if any(dot.published for dot in shown):
+        reading.append("Solid dots were measured here; hollow ones are the values published.")
+    if any(dot.kind == "ours" and not dot.published for dot in shown):
+        reading.append(f"Tinted: {tinted.format(name)}.")
+    footer = _left_out(board, places[0])
+    return compare_chart(panels, headline(name, standings, claim), " ".join(reading), axes, footer)
+
+
+def _standing(
+    board: Board, dataset: str, ours: str, place: Callable[[str, str], _Place]
+) -> list[Standing]:
+    """Ours among all that was measured, also what found nothing and so has no place in the picture."""
+    cost, mine = place(dataset, ours)
+    others = [place(dataset, method)[1] for method in board.methods if method != ours]
+    known = tuple(value for value in others if value is not None)
+    return (
+        [Standing(board.titles[dataset], mine, known, cost)] if mine is not None and known else []
     )
-    for here, panel in zip(shown.values(), axes, strict=True):
-        draw_points(panel, here, results.methods)
-        panel.set_xscale("log")
-        panel.set_xlabel(axes_names[0])
-        panel.set_ylabel(axes_names[1])
-        panel.set_ylim(floor, 1.06)
-        plain_ticks(panel, [point.x for point in here])
-    legend_below(figure, methods, results.methods)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for here, panel in zip(shown.values(), axes, strict=True):
-        label_points(figure, panel, here, results.methods)
-    return Picture(name[0], name[1], note, to_svg(figure, name[0]))
+
+
+def _left_out(board: Board, place: Callable[[str, str], _Place]) -> str:
+    """Methods that were measured and have no dot, since they found nothing."""
+    parts = []
+    for dataset, title in board.titles.items():
+        gone = [
+            paper.display_name(method)
+            for method in board.methods
+            if board.get(dataset, method)["validity"].value == 0 and not place(dataset, method)[0]
+        ]
+        parts += [f"{', '.join(gone)} on {title}"] if gone else []
+    return f"Without any answer, and so without a dot: {'; '.join(parts)}." if parts else ""
 
 
 def _sampling_picture() -> Picture:
-    figure, (panel,) = panels([""], 3.2)
-    sizes = torch.linspace(0, 6, 241)
-    curves = [(SizeConfig(1.7, 1.0, 6), BLUE, "o"), (SizeConfig(0.2, 3.0, 6), VERMILLION, "s")]
-    for config, colour, marker in curves:
-        curve = torch.exp(-config.alpha * (sizes - config.beta) ** 4)
-        panel.plot(sizes.tolist(), curve.tolist(), color=colour, linewidth=2)
-        name = f"α = {config.alpha:g}, β = {config.beta:g}"
-        weights = config.weights().tolist()
-        panel.plot(range(7), weights, marker, color=colour, markersize=7, label=name, clip_on=False)
-    panel.set_xlabel("number of edges x")
-    panel.set_ylabel("p(x), not normalised")
-    panel.set_ylim(0, 1.08)
-    panel.legend(frameon=False, loc="upper right")
+    sizes = torch.linspace(0, 6, 121)
+    curves = []
+    for config in (SizeConfig(1.7, 1.0, 6), SizeConfig(0.2, 3.0, 6)):
+        line = torch.exp(-config.alpha * (sizes - config.beta) ** 4)
+        curves.append(
+            Curve(
+                f"α = {config.alpha:g}, β = {config.beta:g}",
+                tuple(zip(sizes.tolist(), line.tolist(), strict=True)),
+                tuple(enumerate(config.weights().tolist())),
+            )
+        )
+    panel = CurvePanel("p(x)", tuple(curves), "number of edges x", Scale(-0.2, 6.2), *_weights())
     return Picture(
         "sampling",
         "How many edges are drawn",
         "p(x) = exp(−α(x − β)⁴), not normalised: how likely DR-CFGNN is to draw x edges to remove "
         "or to add. Dots are the sizes there are.",
-        to_svg(figure, "sampling"),
+        curve_chart(
+            [panel],
+            "DR-CFGNN draws sizes around β, the more narrowly the larger α is",
+            "p(x) = exp(−α(x − β)⁴), not normalised. Dots are the sizes there are.",
+        ),
     )
 
 
 def _score_picture() -> Picture:
     score = SizeWeightedFidelity(gamma=0.25, max_size=7)
-    figure, (panel,) = panels([""], 3.2)
-    sizes = torch.linspace(1, 7, 241)
-    panel.plot(sizes.tolist(), score.weight(sizes).tolist(), color=BLUE, linewidth=2)
-    whole = torch.arange(1.0, 10.0)
-    panel.plot(whole.tolist(), score.weight(whole).tolist(), "o", color=BLUE, clip_on=False)
-    panel.set_xlabel("number of edits x")
-    panel.set_ylabel("W(x)")
-    panel.set_ylim(0, 1.08)
-    panel.set_xlim(0.7, 9.2)
+    sizes, whole = torch.linspace(1, 7, 121), torch.arange(1.0, 10.0)
+    line = tuple(zip(sizes.tolist(), score.weight(sizes).tolist(), strict=True))
+    dots = tuple(zip(whole.tolist(), score.weight(whole).tolist(), strict=True))
+    curve = Curve("", line, dots)
+    panel = CurvePanel("W(x)", (curve,), "number of edits x", Scale(0.7, 9.2), *_weights())
     return Picture(
         "score",
         "What size makes of the score",
         "W(x) = cos²(γ(x − 1)) with γ = .25, and 0 for more than X = 7 edits. The score of a "
         "counterfactual is its fidelity × W.",
-        to_svg(figure, "score"),
+        curve_chart(
+            [panel],
+            "An edit more lowers the score, and more than seven make it 0",
+            "W(x) = cos²(γ(x − 1)) with γ = .25, and 0 for more than X = 7 edits.",
+        ),
     )
+
+
+def _weights() -> tuple[Scale, tuple[Tick, ...]]:
+    return Scale(-0.02, 1.0), (Tick(0, "0"), Tick(0.5, ".5"), Tick(1, "1"))

@@ -15,6 +15,7 @@ from edgeflip.bench.report.render import (
 from edgeflip.bench.report.results import Results, without_paths
 from edgeflip.bench.report.summary import time_shares
 from edgeflip.bench.report.tables import ReportTable
+from edgeflip.draw import report_document, svg_part
 
 _INTRO = (
     "In every cell ours stands first and the paper's value after it in parentheses; bold is the best "
@@ -33,35 +34,6 @@ _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("The method's curves", ("sampling", "score")),
     ("Facts of the run", ("methods", "oracles", "endings", "failures", "skipped", "overhead")),
 )
-_CSS = """
-:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0;
-  --back: #ffffff; --box: #f6f8fa; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9aa4af; --line: #3d444d;
-  --back: #0d1117; --box: #151b23; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem; max-width: 76rem; color: var(--ink);
-  background: var(--back); font: 16px/1.5 system-ui, sans-serif; }
-h1, h2, h3 { line-height: 1.25; }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
-h3 { margin: 2rem 0 .4rem; font-size: 1.05rem; }
-p { max-width: 48rem; }
-.note, .paper { color: var(--soft); }
-.note { font-size: .92rem; margin: .3rem 0 .8rem; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .7rem; border-bottom: 1px solid var(--line); text-align: center;
-  white-space: nowrap; }
-td.text { white-space: normal; min-width: 22rem; max-width: 40rem; text-align: left; }
-tbody tr:last-child > * { border-bottom: 0; }
-thead th { background: var(--box); }
-th[scope=row] { text-align: left; font-weight: 600; }
-figure { margin: 1rem 0; padding: .5rem; background: #ffffff; border: 1px solid var(--line);
-  border-radius: 6px; overflow-x: auto; text-align: center; }
-figure svg { max-width: 100%; height: auto; min-width: 30rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-code { font-size: .92em; }
-"""
 
 
 @dataclass(frozen=True)
@@ -129,28 +101,35 @@ def markdown_page(report: Report) -> str:
 
 def html_page(report: Report) -> str:
     """The report as one page that needs nothing else."""
+    sections = report.sections()
     facts = "\n".join(
         f"<dt>{name}</dt><dd>{_fact(name, value)}</dd>" for name, value in report.facts()
     )
-    body = [f"<h1>{escape_html(report.title)}</h1>", f"<dl>\n{facts}\n</dl>"]
-    body.append(f"<p>{escape_html(_INTRO)}</p>")
-    body += [f"<p><strong>Note:</strong> {escape_html(note)}</p>" for note in report.results.notes]
-    for title, parts in report.sections():
-        body.append(f"<h2>{escape_html(title)}</h2>")
+    links = "".join(
+        f'<li><a href="#{_anchor(title)}">{escape_html(title)}</a></li>' for title, _ in sections
+    )
+    body = [
+        '<a class="skip" href="#results">Skip to the results</a>',
+        '<main class="page report">',
+        f"<h1>{escape_html(report.title)}</h1>",
+        f'<dl class="backing">\n{facts}\n</dl>',
+        f"<p>{escape_html(_INTRO)}</p>",
+        *(f"<p><strong>Note:</strong> {escape_html(note)}</p>" for note in report.results.notes),
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>',
+        '<div id="results">',
+    ]
+    for title, parts in sections:
+        body.append(f'<h2 id="{_anchor(title)}">{escape_html(title)}</h2>')
         for part in parts:
             body.append(f"<h3>{escape_html(part.title)}</h3>")
             body.append(f'<p class="note">{escape_html(part.note)}</p>')
             body.append(html_table(part) if isinstance(part, ReportTable) else _figure(part))
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape_html(report.title)}</title>",
-            f"<style>{_CSS}</style>\n</head>\n<body>",
-            *body,
-            "</body>\n</html>",
-        ]
-    )
+    return report_document(report.title, "\n".join([*body, "</div>", "</main>"]))
+
+
+def _anchor(title: str) -> str:
+    """The name of a section in links."""
+    return "".join(letter if letter.isalnum() else "-" for letter in title.casefold())
 
 
 def _fact(name: str, value: str) -> str:
@@ -159,7 +138,8 @@ def _fact(name: str, value: str) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    drawing = picture.svg[picture.svg.index("<svg") :]
+    """A picture in the page's own styles; a narrow page scrolls it, so it can have the focus."""
     label = escape_html(picture.title)
-    drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-    return f"<figure>{drawing}</figure>"
+    wide = f"--wide:{picture.scene.width:.0f}px"
+    drawing = svg_part(picture.scene)
+    return f'<figure tabindex="0" aria-label="{label}" style="{wide}">{drawing}</figure>'

@@ -21,6 +21,12 @@ LABELS = {
 """The paper's columns in its order, and how it calls them."""
 
 _ALL_VARIANTS = "dr-cfgnn"
+_AUTHORS = {
+    **LABELS,
+    _ALL_VARIANTS: "DR-CFGNN",
+    "cf-gnnexplainer": "CF-GNNExplainer",
+    "c2explainer": "C2Explainer",
+}
 
 
 def columns(measured: Sequence[str]) -> tuple[str, ...]:
@@ -31,6 +37,19 @@ def columns(measured: Sequence[str]) -> tuple[str, ...]:
 def label(method: str) -> str:
     """How a method is called in tables and pictures."""
     return LABELS.get(method, method)
+
+
+def display_name(method: str) -> str:
+    """How a method is called in pictures: as its authors write it, whatever follows its name.
+
+    Example:
+        >>> display_name("d4explainer (reduced)"), display_name("edgeflip")
+        ('D4Explainer (reduced)', 'edgeflip')
+    """
+    if method in LABELS:
+        return LABELS[method].replace(" -", " −")
+    name, blank, rest = method.partition(" ")
+    return f"{_AUTHORS.get(name, name)}{blank}{rest}"
 
 
 def published(dataset: str, method: str, metric: str) -> float | None:

@@ -125,7 +125,8 @@ def html_table(table: ReportTable) -> str:
     kinds = [' class="text"' if long else "" for long in _long_columns(table)]
     lines = [
         "<thead><tr>",
-        *(f'<th scope="col">{text}</th>' for text in head),
+        *(f'<th scope="col" class="name">{text}</th>' for text in head[:left]),
+        *(f'<th scope="col">{text}</th>' for text in head[left:]),
         "</tr></thead><tbody>",
     ]
     for row in rows:
