@@ -1,11 +1,11 @@
 """Benchmarks: specs, runs that can be killed and resumed, and reports."""
 
-from edgeflip.bench.exhibits import (
-    is_run,
-    run_exhibits,
-)
 from edgeflip.bench.report import (
     write_report,
+)
+from edgeflip.bench.report.exhibits import (
+    is_run,
+    run_exhibits,
 )
 from edgeflip.bench.report.redrawing import (
     redraw,

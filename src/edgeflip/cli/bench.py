@@ -60,8 +60,8 @@ def run_spec(
     )
 
 
-def report_run(folder: Path, out: Path | None, ours: str | None) -> None:
+def report_run(folder: Path, out: Path | None, ours: str | None, data_dir: Path | None) -> None:
     """Write the report of a run and print where it is."""
     with waiting("writing the report"):
-        written = write_report(folder, out, ours=ours or OURS)
+        written = write_report(folder, out, ours=ours or OURS, data_dir=data_dir)
     say(f"Report in {written} (report.md, report.html, tables/, figures/)")

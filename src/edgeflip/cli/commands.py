@@ -377,6 +377,7 @@ def report(
             metavar="NAME", help="Compare this column with the others; by default edgeflip."
         ),
     ] = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Write the tables and pictures of a run.
 
@@ -387,7 +388,7 @@ def report(
     with starting():
         from edgeflip.cli.bench import report_run
 
-    report_run(folder, out, ours)
+    report_run(folder, out, ours, data_dir)
 
 
 @command(data)

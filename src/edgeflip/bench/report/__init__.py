@@ -10,13 +10,14 @@ from pathlib import Path
 from edgeflip.bench.report import figures
 from edgeflip.bench.report.board import board_of
 from edgeflip.bench.report.contents import OPTIONAL, all_tables
+from edgeflip.bench.report.exhibits import answer_figures
 from edgeflip.bench.report.page import Report, html_page, markdown_page
 from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
 from edgeflip.bench.report.summary import MethodSummary, summarize_run
 from edgeflip.bench.report.versus import OURS
-from edgeflip.errors import unknown_name
-from edgeflip.support import write_lines
+from edgeflip.errors import ArtifactError, unknown_name
+from edgeflip.support import as_path, write_lines
 
 __all__ = ["MethodSummary", "Results", "read_results", "summarize_run", "write_report"]
 
@@ -26,6 +27,7 @@ def write_report(
     out: str | os.PathLike[str] | None = None,
     *,
     ours: str = OURS,
+    data_dir: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the report of a run, complete or not: the same bytes for the same results.
 
@@ -33,6 +35,7 @@ def write_report(
         folder: Where the run was written.
         out: Where the report goes; none for `report` in the folder of the run.
         ours: The method that is compared with each of the others; without it there is no such table.
+        data_dir: Folder of dataset files, for pictures of answers; without the graphs there are none.
 
     Returns:
         The folder of the report, with `report.md`, `report.html`, `results.csv`, `tables/*.tex` and
@@ -47,8 +50,11 @@ def write_report(
     if ours != OURS and ours not in results.methods:
         raise unknown_name("column", ours, results.methods)
     tables = all_tables(results, summaries, ours)
-    pictures = figures.all_pictures(board_of(results, summaries), ours)
-    report = Report(results, tables, pictures)
+    shown, notes = answer_figures(
+        results, ours, None if data_dir is None else as_path(data_dir, ArtifactError)
+    )
+    pictures = [*figures.all_pictures(board_of(results, summaries), ours), *shown]
+    report = Report(results, tables, pictures, tuple(notes))
     location = Path(folder) / "report" if out is None else Path(out)
     texts = {f"tables/{table.key}.tex": latex_table(table) for table in tables}
     texts |= {f"figures/{picture.name}.svg": picture.svg for picture in pictures}
@@ -57,7 +63,9 @@ def write_report(
     texts["report.html"] = html_page(report)
     for name, text in texts.items():
         write_lines(location / name, text.rstrip("\n").split("\n"))
-    _remove_old(location / "figures", figures.NAMES, {picture.name for picture in pictures}, "svg")
+    old = [path.stem for path in (location / "figures").glob("answers-*.svg")]
+    names = {picture.name for picture in pictures}
+    _remove_old(location / "figures", (*figures.NAMES, *old), names, "svg")
     _remove_old(location / "tables", OPTIONAL, {table.key for table in tables}, "tex")
     return location
 

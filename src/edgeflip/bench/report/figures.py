@@ -20,6 +20,7 @@ from edgeflip.draw import (
     Interval,
     IntervalPanel,
     Panel,
+    Picture,
     Scale,
     Scene,
     Tick,
@@ -27,7 +28,6 @@ from edgeflip.draw import (
     curve_chart,
     interval_chart,
 )
-from edgeflip.draw import Picture as Drawn
 from edgeflip.pools import SizeConfig
 from edgeflip.search import SizeWeightedFidelity
 
@@ -56,7 +56,7 @@ _VAN = Claim(
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportFigure:
     """A picture of the report.
 
     Attributes:
@@ -74,10 +74,10 @@ class Picture:
     @property
     def svg(self) -> str:
         """The whole file."""
-        return Drawn(self.scene).svg
+        return Picture(self.scene).svg
 
 
-def all_pictures(board: Board, ours: str = OURS) -> list[Picture]:
+def all_pictures(board: Board, ours: str = OURS) -> list[ReportFigure]:
     """Every picture that has something to show.
 
     Args:
@@ -100,7 +100,7 @@ def _kind(method: str, ours: str) -> Literal["ours", "variant", "rival"]:
     return "variant" if method.startswith((f"{ours} ", f"{ours},")) else "rival"
 
 
-def _van_picture(board: Board, ours: str) -> Picture | None:
+def _van_picture(board: Board, ours: str) -> ReportFigure | None:
     values = {
         key: summary["van"]
         for key, summary in board.summaries.items()
@@ -132,7 +132,7 @@ def _van_picture(board: Board, ours: str) -> Picture | None:
         if mine is not None and others:
             known = tuple(value for value in others if value is not None)
             standings.append(Standing(title, mine, known))
-    return Picture(
+    return ReportFigure(
         "van",
         "Validity after noise",
         "VaN with Wilson's 95 % interval over all seeds. Wide intervals mean few graphs.",
@@ -145,7 +145,7 @@ def _van_picture(board: Board, ours: str) -> Picture | None:
     )
 
 
-def _size_picture(board: Board, ours: str) -> Picture | None:
+def _size_picture(board: Board, ours: str) -> ReportFigure | None:
     def measured(dataset: str, method: str) -> _Place:
         summary = board.get(dataset, method)
         return summary["size"].value, summary["validity"].value
@@ -164,10 +164,10 @@ def _size_picture(board: Board, ours: str) -> Picture | None:
         "more edits than {} and fewer answers",
     )
     note = "Validity against the mean size of the best counterfactual; the axis of sizes is logarithmic."
-    return None if chart is None else Picture("size", "Validity against size", note, chart)
+    return None if chart is None else ReportFigure("size", "Validity against size", note, chart)
 
 
-def _cost_picture(board: Board, ours: str) -> Picture | None:
+def _cost_picture(board: Board, ours: str) -> ReportFigure | None:
     def measured(dataset: str, method: str) -> _Place:
         summary = board.get(dataset, method)
         quality = _product(summary["validity"].value, summary["fidelity"].value)
@@ -186,7 +186,7 @@ def _cost_picture(board: Board, ours: str) -> Picture | None:
         "Validity × fidelity, because the paper prints both for every method. DR-CFGNN's times include the "
         "factual subgraph, measured and published. The axis of seconds is logarithmic."
     )
-    return None if chart is None else Picture("cost", "Quality against time", note, chart)
+    return None if chart is None else ReportFigure("cost", "Quality against time", note, chart)
 
 
 def _published_cost(dataset: str, method: str) -> _Place:
@@ -270,7 +270,7 @@ def _left_out(board: Board, place: Callable[[str, str], _Place]) -> str:
     return f"Without any answer, and so without a dot: {'; '.join(parts)}." if parts else ""
 
 
-def _sampling_picture() -> Picture:
+def _sampling_picture() -> ReportFigure:
     sizes = torch.linspace(0, 6, 121)
     curves = []
     for config in (SizeConfig(1.7, 1.0, 6), SizeConfig(0.2, 3.0, 6)):
@@ -283,7 +283,7 @@ def _sampling_picture() -> Picture:
             )
         )
     panel = CurvePanel("p(x)", tuple(curves), "number of edges x", Scale(-0.2, 6.2), *_weights())
-    return Picture(
+    return ReportFigure(
         "sampling",
         "How many edges are drawn",
         "p(x) = exp(−α(x − β)⁴), not normalised: how likely DR-CFGNN is to draw x edges to remove "
@@ -296,14 +296,14 @@ def _sampling_picture() -> Picture:
     )
 
 
-def _score_picture() -> Picture:
+def _score_picture() -> ReportFigure:
     score = SizeWeightedFidelity(gamma=0.25, max_size=7)
     sizes, whole = torch.linspace(1, 7, 121), torch.arange(1.0, 10.0)
     line = tuple(zip(sizes.tolist(), score.weight(sizes).tolist(), strict=True))
     dots = tuple(zip(whole.tolist(), score.weight(whole).tolist(), strict=True))
     curve = Curve("", line, dots)
     panel = CurvePanel("W(x)", (curve,), "number of edits x", Scale(0.7, 9.2), *_weights())
-    return Picture(
+    return ReportFigure(
         "score",
         "What size makes of the score",
         "W(x) = cos²(γ(x − 1)) with γ = .25, and 0 for more than X = 7 edits. The score of a "

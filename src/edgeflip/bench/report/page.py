@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeflip.bench.report.figures import Picture
+from edgeflip.bench.report.figures import ReportFigure
 from edgeflip.bench.report.render import (
     escape_html,
     escape_markdown,
@@ -25,6 +25,7 @@ _INTRO = (
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Overview", ("overview", "far")),
     ("Quality", ("quality", "size", "motif", "minimality", "additions")),
+    ("Answers to look at", ()),
     ("Head to head", ("versus", "aims")),
     ("Robustness", ("noise", "van")),
     ("Time", ("factual", "times", "cost")),
@@ -42,7 +43,8 @@ class Report:
 
     results: Results
     tables: Sequence[ReportTable]
-    pictures: Sequence[Picture]
+    pictures: Sequence[ReportFigure]
+    answer_notes: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -72,12 +74,14 @@ class Report:
         ]
         return [(name, value.strip()) for name, value in facts if value.strip()]
 
-    def sections(self) -> list[tuple[str, list[ReportTable | Picture]]]:
+    def sections(self) -> list[tuple[str, list[ReportTable | ReportFigure]]]:
         """Titles with their tables and pictures, in the order shown."""
-        parts: dict[str, ReportTable | Picture] = {table.key: table for table in self.tables}
+        parts: dict[str, ReportTable | ReportFigure] = {table.key: table for table in self.tables}
         parts.update({picture.name: picture for picture in self.pictures})
+        answers = [name for name in parts if name.startswith("answers-")]
         sections = [
-            (title, [parts[name] for name in names if name in parts]) for title, names in _SECTIONS
+            (title, [parts[name] for name in names or answers if name in parts])
+            for title, names in _SECTIONS
         ]
         return [(title, found) for title, found in sections if found]
 
@@ -87,7 +91,8 @@ def markdown_page(report: Report) -> str:
     lines = [f"# {escape_markdown(report.title)}", ""]
     lines += [f"- {name}: {escape_markdown(value)}" for name, value in report.facts()]
     lines += ["", _INTRO, ""]
-    lines += [f"> Note: {escape_markdown(note)}\n" for note in report.results.notes]
+    notes = (*report.results.notes, *report.answer_notes)
+    lines += [f"> Note: {escape_markdown(note)}\n" for note in notes]
     for title, parts in report.sections():
         lines += [f"## {title}", ""]
         for part in parts:
@@ -114,7 +119,10 @@ def html_page(report: Report) -> str:
         f"<h1>{escape_html(report.title)}</h1>",
         f'<dl class="backing">\n{facts}\n</dl>',
         f"<p>{escape_html(_INTRO)}</p>",
-        *(f"<p><strong>Note:</strong> {escape_html(note)}</p>" for note in report.results.notes),
+        *(
+            f"<p><strong>Note:</strong> {escape_html(note)}</p>"
+            for note in (*report.results.notes, *report.answer_notes)
+        ),
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>',
         '<div id="results">',
     ]
@@ -137,7 +145,7 @@ def _fact(name: str, value: str) -> str:
     return f"<code>{text}</code>" if name == "Command" else text
 
 
-def _figure(picture: Picture) -> str:
+def _figure(picture: ReportFigure) -> str:
     """A picture in the page's own styles; a narrow page scrolls it, so it can have the focus."""
     label = escape_html(picture.title)
     wide = f"--wide:{picture.scene.width:.0f}px"

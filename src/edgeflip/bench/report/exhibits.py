@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgeflip.bench.report.figures import ReportFigure
 from edgeflip.bench.report.published import label
 from edgeflip.bench.report.results import Results, Row, read_results
 from edgeflip.bench.spec import OwnData
 from edgeflip.core import FREE, EditSet, PairEdits
 from edgeflip.datasets import DatasetBundle, load_dataset
-from edgeflip.draw import Exhibit
+from edgeflip.draw import Exhibit, draw_grid
 from edgeflip.errors import EdgeflipError, unknown_name
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import Counterfactual, CounterfactualSet, Provenance, Trace
@@ -137,3 +138,36 @@ def answer_of(row: Row, bundle: DatasetBundle) -> CounterfactualSet:
             versions={},
         ),
     )
+
+
+def answer_figures(
+    results: Results, ours: str, data_dir: Path | None = None
+) -> tuple[list[ReportFigure], list[str]]:
+    """For every dataset a picture of three answers: the best, the median and a failure.
+
+    Args:
+        results: The run.
+        ours: Whose answers; where it was not measured, those of the first method.
+        data_dir: Folder of dataset files.
+    """
+    method = ours if ours in results.methods else next(iter(results.methods), None)
+    if method is None:
+        return [], []
+    exhibits, notes = exhibits_of(results, [method], data_dir=data_dir)
+    figures = []
+    for dataset in results.datasets:
+        title = results.title(dataset)
+        own = [exhibit for exhibit in exhibits if exhibit.data == title]
+        if own:
+            titles = [f"{exhibit.mark}: graph {exhibit.title.split()[-1]}" for exhibit in own]
+            scene = draw_grid([exhibit.answer for exhibit in own], titles=titles).scene
+            figures.append(
+                ReportFigure(
+                    f"answers-{dataset}",
+                    f"{title}: three answers of {label(method)}",
+                    "The answer with the highest score, the one in the middle, and a graph without an answer "
+                    "where there is one.",
+                    scene,
+                )
+            )
+    return figures, notes
