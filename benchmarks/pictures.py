@@ -70,7 +70,8 @@ class Maker:
         bundle, oracle = self.ask("graph_twitter")
         explainer = EdgeFlip().fit([], oracle)
         for graph in bundle.test:
-            if not 8 <= int(graph.num_nodes or 0) <= 11:
+            plain = all(word.isalpha() and len(word) < 12 for word in graph.tokens)
+            if not plain or not 7 <= len(graph.tokens) <= 11:
                 continue
             answer = explainer.explain(graph, budget=Budget(oracle_calls=_CALLS))
             smallest = answer.smallest

@@ -278,7 +278,7 @@ def _explainers(folder: Path, graphs: list[Data], oracle: ModelOracle) -> None:
 
 def _answers(folder: Path, graph: Data, oracle: ModelOracle) -> None:
     explainer = make_explainer("edgeflip").fit([], oracle)
-    explainer.explain(graph, number=3, keep=4).save_json(folder / "answer.json")
+    explainer.explain(graph, number=3, keep=4).save(folder / "answer.json")
     never = explainer.explain(graph, target=int(1 - oracle.predict_proba([graph]).argmax()))
     never.save_json(folder / "answer_targeted.json")
     molecule = molecule_graph("OC(=O)c1ccccc1", bonds=True)

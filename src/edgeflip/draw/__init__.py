@@ -21,7 +21,7 @@ from edgeflip.draw.grid import draw_graphs, draw_grid
 from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.matplotlib_backend import require_matplotlib
 from edgeflip.draw.molecules import draw_molecule, is_molecule
-from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, table_html
+from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, summary_html
 from edgeflip.draw.one_answer import answer_page, graph_size
 from edgeflip.draw.pages import report_document
 from edgeflip.draw.patterns import draw_summary
@@ -100,8 +100,8 @@ __all__ = [
     "save_answers",
     "save_gallery",
     "subject_of",
+    "summary_html",
     "svg_part",
-    "table_html",
     "terminal_drawing",
 ]
 

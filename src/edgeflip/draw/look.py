@@ -199,7 +199,7 @@ _WIDTHS = {
     **dict.fromkeys("@→—…\N{REPLACEMENT CHARACTER}", 1000),
     **dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁺⁻²³¹", 333),
 }
-_WIDE, _MONO, _BOLD = 620, 600, 1.06
+_WIDE, _MONO, _BOLD = 620, 600, 1.08
 
 
 def text_width(text: str, style: TextStyle) -> float:
@@ -207,7 +207,7 @@ def text_width(text: str, style: TextStyle) -> float:
 
     Example:
         >>> round(text_width("house", TEXTS["title"]))
-        43
+        44
     """
     units = sum(_units(letter, mono=style.mono) for letter in text)
     return units * style.size / 1000 * (_BOLD if style.weight > 500 else 1)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.look import DARK, LIGHT, font_family, variables
+from edgeflip.draw.patterns import draw_summary
 from edgeflip.draw.story import probability, subject
 from edgeflip.draw.svg import plain_text
 from edgeflip.search import CounterfactualSet
 
 if TYPE_CHECKING:
     from edgeflip.datasets import DatasetBundle
+    from edgeflip.explainers import Summary
 
 _ROWS, _GRID = 8, 6
 # Its own colours, so that it can be read whatever the notebook's are.
@@ -114,14 +116,18 @@ def _class_of(bundle: DatasetBundle, graph: Any) -> str:
     return bundle.class_names[label] if 0 <= label < len(bundle.class_names) else ""
 
 
-def table_html(
-    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], svg: str = ""
-) -> str:
-    """A small table in a notebook, with a picture above it."""
-    body = "".join(
-        "<tr>" + "".join(f"<td>{plain_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
+def summary_html(summary: Summary) -> str:
+    """A summary of a class in a notebook: its first patterns, and what each covers."""
+    shown = min(len(summary), _GRID)
+    rows = "".join(
+        f"<tr><td>{row + 1}</td><td>{int(summary.covers[row].sum())}</td>"
+        f"<td>{summary.coverage(row + 1):.2f}</td><td>{summary.cost(row + 1):g}</td></tr>"
+        for row in range(shown)
     )
-    return _cell(f"<p><b>{plain_text(title)}</b></p>{svg}{_grid(head, body)}")
+    title = f"{len(summary)} counterfactual graphs for {len(summary.inputs)} inputs"
+    picture = draw_summary(summary, count=max(1, shown), title=title).svg
+    head = ("pattern", "covers", "coverage so far", "median edits to the nearest")
+    return _cell(f"{picture}{_grid(head, rows) if rows else ''}")
 
 
 def _grid(head: Sequence[str], body: str) -> str:

@@ -71,6 +71,11 @@ class Summary:
         """Which inputs each pattern covers [patterns, inputs]."""
         return within(self.distance, sizes(self.patterns, self.inputs), self.theta)
 
+    def _repr_html_(self) -> str:
+        from edgeflip.draw import summary_html
+
+        return summary_html(self)
+
     def coverage(self, count: int) -> float:
         """Share of the inputs that the first patterns cover."""
         return float(self.covers[:count].any(axis=0).mean()) if count and len(self) else 0.0
