@@ -1,0 +1,118 @@
+"""Pictures and pages on the command line."""
+
+import json
+
+import pytest
+
+from edgeflip.cli import main
+from edgeflip.testing import example_graphs, example_oracle
+from edgeflip.training import save_oracle
+
+
+@pytest.fixture(scope="module")
+def oracle_files(tmp_path_factory):
+    """A model of one's own and two graphs, as files."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "mine.py").write_text(
+        "from edgeflip.testing import example_oracle\n\n\ndef build():\n    return example_oracle().model\n"
+    )
+    for place, graph in enumerate(example_graphs(2, seed=4)):
+        columns = graph.edge_index.t().tolist()
+        payload = {"num_nodes": graph.num_nodes, "edges": columns, "x": graph.x.tolist()}
+        (folder / f"g{place}.json").write_text(json.dumps(payload))
+    return folder
+
+
+def run(folder, *words, graphs=1):
+    """Explain graphs with one's own model; the exit code."""
+    chosen = [
+        word for place in range(graphs) for word in ("--graph", str(folder / f"g{place}.json"))
+    ]
+    line = ["explain", "--model", f"{folder / 'mine.py'}:build", *chosen, *map(str, words)]
+    return code(line)
+
+
+def code(line):
+    with pytest.raises(SystemExit) as end:
+        main(line)
+    return end.value.code or 0
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [("svg", b"<svg"), ("html", b"<!doctype html>"), ("json", b"{"), ("png", b"\x89PNG")],
+)
+def test_the_ending_of_out_says_what_is_written(oracle_files, tmp_path, capsys, ending, start):
+    if ending == "png":
+        pytest.importorskip("matplotlib")
+    path = tmp_path / f"why.{ending}"
+    assert run(oracle_files, "--out", path) == 0
+    assert path.read_bytes().startswith(start)
+    assert str(path) in capsys.readouterr().out
+
+
+def test_several_answers_become_a_gallery(oracle_files, tmp_path, capsys):
+    path = tmp_path / "why.html"
+    assert run(oracle_files, "--html", path, graphs=2) == 0
+    page = path.read_text(encoding="utf-8")
+    assert page.count('class="card"') == 2
+    assert "Gallery in" in capsys.readouterr().out
+
+
+def test_a_folder_of_answers_becomes_a_gallery_whose_pages_answer(oracle_files, tmp_path, capsys):
+    folder = tmp_path / "answers"
+    assert run(oracle_files, "--out", folder, graphs=2) == 0
+    assert code(["gallery", str(folder)]) == 0
+    pages = sorted((folder / "gallery").iterdir())
+    assert len(pages) == 2
+    # The table travelled in the JSON, so the edits can be switched without the model.
+    assert " disabled" not in pages[0].read_text(encoding="utf-8").partition("<script")[0]
+    assert "Gallery of 2 answers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--html", "why.svg"], "expected --html to name a file that ends in .html"),
+        (["--out", "why.json"], "expected a folder for the JSON of several answers"),
+    ],
+)
+def test_a_wrong_file_is_refused_before_any_work(
+    oracle_files, tmp_path, capsys, monkeypatch, words, told
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(oracle_files, *words, graphs=2) == 2
+    assert told in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(None, "expected a folder or file of answers"), ({}, "expected answers in")],
+)
+def test_a_gallery_of_nothing_is_one_sentence(tmp_path, capsys, content, told):
+    folder = tmp_path / "nothing"
+    if content is not None:
+        folder.mkdir()
+    assert code(["gallery", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+
+
+def test_words_and_atoms_are_drawn_in_the_terminal(oracle_files, tmp_path, capsys):
+    payload = json.loads((oracle_files / "g0.json").read_text())
+    payload["tokens"] = [f"word{node}" for node in range(payload["num_nodes"])]
+    (oracle_files / "g0.json").rename(tmp_path / "plain.json")
+    (oracle_files / "g0.json").write_text(json.dumps(payload))
+    try:
+        assert run(oracle_files) == 0
+    finally:
+        (tmp_path / "plain.json").replace(oracle_files / "g0.json")
+    out = capsys.readouterr().out
+    assert "╰" in out or "word" in out
+
+
+def test_an_oracle_folder_still_explains_into_a_picture(tmp_path):
+    save_oracle(example_oracle(), tmp_path / "oracle")
+    assert (tmp_path / "oracle" / "config.json").exists()
