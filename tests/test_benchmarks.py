@@ -12,7 +12,9 @@ from types import ModuleType
 import pytest
 import torch
 
-from edgeflip import load_dataset
+from edgeflip import load_dataset, train_oracle
+from edgeflip.core import EditSet
+from edgeflip.draw import TEXTS, Disc, Words
 from edgeflip.support import write_artifact
 from edgeflip.training import oracle_for
 
@@ -36,6 +38,7 @@ ARGUMENTS = {
     "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
     "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),
     "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),
+    "pipeline": ("--profile smoke --out {tmp}.svg", "6. Rank: The first"),
     "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
     "redraw": ("{report}", "size.svg"),
     "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
@@ -118,6 +121,38 @@ def test_a_script_runs_and_prints_what_it_measured(
     (report / "results.csv").write_bytes(committed.read_bytes())
     module.main(shlex.split(text.format(tmp=tmp_path / "made", old=old, report=report)))
     assert word in capsys.readouterr().out
+
+
+def test_the_pipeline_is_six_panels_in_the_order_of_the_stages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = load("pipeline", monkeypatch)
+    bundle = load_dataset("ba_3motifs")
+    explainer = module.Watched.for_dataset("ba_3motifs", profile="smoke")
+    explainer.fit(bundle.train[::10], train_oracle(bundle, profile="smoke"))
+    answers = (explainer.explain(graph) for graph in bundle.test)
+    # A predictor of few graphs does not find an answer for each.
+    answer = next(answer for answer in answers if answer.found)
+    stages = module.stages_of(explainer, answer)
+    panels = module.panels_of(stages)
+    names = ["Denoise", "Deconstruct", "Reconstruct", "Sample", "Verify", "Rank"]
+    assert [name for name, _, _ in panels] == names
+    # Nothing moves from panel to panel; the last one is a table.
+    places = [
+        [item.at for item in items if isinstance(item, Disc) and item.title]
+        for _, _, items in panels[:5]
+    ]
+    assert all(each == places[0] for each in places)
+    assert len(places[0]) == answer.graph.num_nodes
+    # What was drawn is what was asked: the best one stands where the answer says it was found.
+    drawn = torch.cat([answer.space.normalise(rows) for rows in explainer.drawn])
+    assert answer.space.edits(drawn[answer.best.found_at][None]) == [answer.best.edits]
+    assert stages.different == len(set(answer.space.edits(drawn)) - {EditSet()})
+    scene = module.picture_of(panels, "stages").scene
+    assert scene.width <= 908
+    texts = [run for item in scene.items if isinstance(item, Words) for run in item.runs]
+    assert [run.text for run in texts if run.style == "title"] == names
+    assert min(TEXTS[run.style].size for run in texts) >= 12
 
 
 def test_every_script_has_a_line_in_the_index_and_a_test() -> None:

@@ -30,6 +30,8 @@ class PlainGraph(BaseModel):
     edge_weight: list[float] | None = None
     smiles: str | None = None
     z: list[Annotated[int, Field(ge=0, le=_ELEMENTS)]] | None = None
+    tokens: list[str] | None = None
+    node_names: list[str] | None = None
     y: _WHOLE | float | None = None
 
 
@@ -98,6 +100,16 @@ def _from_plain(payload: dict[str, Any], name: str) -> Data:
                 f"{len(graph.z)}; correct z."
             )
         made.z = torch.tensor(graph.z, dtype=torch.long)
+    for key in ("tokens", "node_names"):
+        words = getattr(graph, key)
+        if words is None:
+            continue
+        if len(words) != count:
+            raise DatasetError(
+                f"expected {key} with one text for each of {count} nodes in {name}, got {len(words)}; "
+                f"correct {key}."
+            )
+        made[key] = words
     if graph.y is not None:
         if graph.y != int(graph.y) or abs(graph.y) >= 2**63:
             raise DatasetError(

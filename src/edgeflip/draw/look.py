@@ -120,6 +120,11 @@ STYLES: Mapping[str, Style] = {
     "removed-badge": Style("del", 1.5, fill="paper"),
     "added-sign": Style("add", 2.0),
     "removed-sign": Style("del", 2.0),
+    # what may come, three widths by how likely it is, and what may go
+    "added-likely": Style("add", 0.75),
+    "added-likelier": Style("add", 1.25),
+    "added-likeliest": Style("add", 2.25),
+    "removed-perhaps": Style("del", 2.0, (5, 3)),
     "map-dot": Style(fill="edge"),
     "map-near": Style(fill="ink"),
     # molecules
@@ -160,6 +165,8 @@ TEXTS: Mapping[str, TextStyle] = {
     "body": TextStyle(14),
     "strong": TextStyle(13, 600),
     "note": TextStyle(13, 400, "soft"),
+    "note-added": TextStyle(13, 600, "add", underline="solid"),
+    "note-removed": TextStyle(13, 600, "del", underline="dashed"),
     "small": TextStyle(12, 400, "soft"),
     "value": TextStyle(13),
     "mono": TextStyle(12, mono=True),
