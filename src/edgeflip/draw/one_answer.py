@@ -33,6 +33,8 @@ from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
 _DIGITS = 5
 # Counterfactuals that a page has at most, and classes beside the drawing.
 _ROWS, _CLASSES = 50, 8
+# Names of edits up to this length are not broken into lines; the script has the same number.
+_WHOLE = 24
 _UNKNOWN = (
     "The edits cannot be switched here, because this answer came from a file and nobody said which "
     "model it is about. Save the page with oracle=."
@@ -396,7 +398,9 @@ def _map(drawing: Drawing) -> str:
 def marked(pieces: Iterable[Piece]) -> str:
     """A sentence as HTML, its names of edits marked."""
     return "".join(
-        f'<span class="{kind}">{plain_text(text)}</span>' if kind else plain_text(text)
+        f'<span class="{kind}{" whole" if len(text) <= _WHOLE else ""}">{plain_text(text)}</span>'
+        if kind
+        else plain_text(text)
         for text, kind in pieces
     )
 

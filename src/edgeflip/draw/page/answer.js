@@ -132,7 +132,8 @@
     function headline(choice) {
       const heading = find("h1");
       heading.replaceChildren(...choice.headline.map(([text, kind]) => {
-        return kind ? make("span", kind, text) : document.createTextNode(text);
+        const whole = text.length <= 24 ? " whole" : "";
+        return kind ? make("span", kind + whole, text) : document.createTextNode(text);
       }));
       document.title = heading.textContent;
     }
