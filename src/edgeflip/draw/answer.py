@@ -157,7 +157,10 @@ def _body(
         scale = min(1.0, (2 * _PANEL + _GAP) / scene.width)
         sheet.items += placed(scene.items, (_MARGIN, top + 40), scale)
         end = top + 40 + scene.height * scale
-        if entry is not None:
+        if entry is not None and drawing.beside:
+            right = _MARGIN + 2 * _PANEL
+            sheet.items.append(Words((right, top + 28), captions[1], "end"))
+        elif entry is not None:
             sheet.items.append(Words((_MARGIN, end + 20), captions[1]))
             end += 28
         lefts = [_MARGIN]
@@ -227,8 +230,9 @@ def _outputs(
         before = answer.output[row.column]
         after = None if entry is None else entry.output[row.column]
         y += 28
-        told = figure(answer.goal, before)
-        told += "" if after is None else f" → {figure(answer.goal, after)}"
+        told = figure(answer.goal, answer.output, row.column)
+        if entry is not None:
+            told += f" → {figure(answer.goal, entry.output, row.column)}"
         style = "strong" if bars and row.column == now else "value"
         room = _RAIL - text_width(told, TEXTS["note"]) - 8
         sheet.items += [

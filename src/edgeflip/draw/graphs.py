@@ -38,6 +38,8 @@ _MAPPED = 1500
 _MAP = 160.0
 # Stubs of a node whose further neighbours are not drawn, and their length.
 _STUBS, _STUB = 3, 11.0
+# A changed edge of which less than this can be seen has its sign beside it.
+_SHORT = 30.0
 # Names next to nodes are no longer than this.
 _NAME = 96.0
 
@@ -204,8 +206,11 @@ class _View:
         return round(math.cos(angle), 6), round(math.sin(angle), 6)
 
     def _badge_place(self, move: Move, taken: Sequence[Point]) -> Point:
-        """The middle of an edge, or where the sign covers no other and no node."""
+        """The middle of an edge, or where the sign covers no other and no node; beside a short edge."""
         one, other = self._ends(move.ends)
+        length = math.dist(one, other)
+        if length - 2 * self._large < _SHORT:
+            return self._beside(one, other, length, taken)
         nodes = [place for node, place in self._places.items() if node not in move.ends]
 
         def room(share: float) -> float:
@@ -219,6 +224,19 @@ class _View:
         shares = (0.5, 0.4, 0.6, 0.32, 0.68)
         free = next((share for share in shares if room(share) > 1), None)
         return between(one, other, free if free is not None else max(shares, key=room))
+
+    def _beside(self, one: Point, other: Point, length: float, taken: Sequence[Point]) -> Point:
+        """A place next to the middle of an edge that a sign would hide, on the emptier side."""
+        x, y = between(one, other, 0.5)
+        across = (-(other[1] - one[1]) / max(length, 1e-9), (other[0] - one[0]) / max(length, 1e-9))
+        far = BADGE + 4
+        sides = [(x + sign * across[0] * far, y + sign * across[1] * far) for sign in (1, -1)]
+        others = [place for place in self._places.values() if place not in (one, other)]
+
+        def room(place: Point) -> float:
+            return min([math.dist(place, each) for each in [*others, *taken]] + [1e9])
+
+        return max(sides, key=lambda place: round(room(place), 3))
 
     def _stubs(self) -> list[Item]:
         """Short dashed lines from nodes that have neighbours outside the drawing."""

@@ -25,6 +25,8 @@ _LONGEST = 74.0
 # How far nodes are apart at least: small ones, and those with a number.
 _CLOSEST, _CLOSEST_LARGE = 15.0, 25.0
 _STEPS = 30
+# Room between a node and an edge that is not its own.
+_BESIDE = 1.5
 _ROUNDS = 300
 # How much longer edges are that join nodes with a number, or carry a sign.
 _LONGER, _SIGNED = 1.6, 2.0
@@ -62,7 +64,7 @@ def node_places(
     parts.sort(key=lambda part: (len(part) == 1, 0))
     laid = [_part_places(graph.subgraph(part), set(core)) for part in parts]
     whole = _packed(laid, size[0] / size[1])
-    return _fitted(whole, size, margin, large)
+    return _fitted(whole, size, margin, large, sorted(graph.edges))
 
 
 def _part_places(part: Any, core: set[int]) -> Places:
@@ -144,7 +146,8 @@ def _with_polygon(places: Places, ring: Sequence[int], graph: Any) -> Places:
     old = np.array([places[node] for node in ring])
     centre = old.mean(axis=0)
     others = [place for node, place in places.items() if node not in ring]
-    radius = _LONGER / (2 * math.sin(math.pi / count))
+    sides = [graph.edges[edge]["length"] for edge in zip(ring, [*ring[1:], ring[0]], strict=True)]
+    radius = max(sides) / (2 * math.sin(math.pi / count))
     angles = 2 * np.pi * np.arange(count) / count
     best: Any = None
     for turn in (1, -1):
@@ -237,7 +240,11 @@ def _extent(places: Places, aspect: float) -> float:
 
 
 def _fitted(
-    places: Mapping[int, Any], size: tuple[float, float], margin: float, large: Collection[int]
+    places: Mapping[int, Any],
+    size: tuple[float, float],
+    margin: float,
+    large: Collection[int],
+    edges: Sequence[Edge],
 ) -> dict[int, Point]:
     """Places scaled into the panel, none too near to another."""
     nodes = sorted(places)
@@ -245,6 +252,8 @@ def _fitted(
     room = np.array(size) - 2 * margin
     radii = np.array([_CLOSEST_LARGE if node in large else _CLOSEST for node in nodes]) / 2
     apart = radii[:, None] + radii[None, :]
+    index = {node: place for place, node in enumerate(nodes)}
+    ends = np.array([[index[u], index[v]] for u, v in edges], dtype=int).reshape(-1, 2)
     for step in range(_STEPS):
         low, high = points.min(axis=0), points.max(axis=0)
         span = np.maximum(high - low, 1e-9)
@@ -252,7 +261,8 @@ def _fitted(
         if step and bool((span > room).any()):
             scale = float((room / span).min())
         points = (points - (low + high) / 2) * scale
-        if len(nodes) < 2 or not _pushed_apart(points, apart):
+        near = len(nodes) > 1 and _pushed_apart(points, apart)
+        if not _off_edges(points, ends, radii) and not near:
             break
     low, high = points.min(axis=0), points.max(axis=0)
     points = points - (low + high) / 2 + np.array(size) / 2
@@ -271,6 +281,28 @@ def _pushed_apart(points: Any, apart: Any) -> bool:
     way = np.where(distance[..., None] > 1e-6, gaps / safe[..., None], _fixed_ways(len(points)))
     step = np.where(close, (apart - np.minimum(distance, apart)) / 2, 0.0)
     points += (way * step[..., None]).sum(axis=1) * 0.6
+    return True
+
+
+def _off_edges(points: Any, ends: Any, radii: Any) -> bool:
+    """Move nodes that lie on an edge of others a little aside; whether there were any."""
+    if not len(ends):
+        return False
+    start, way = points[ends[:, 0]], points[ends[:, 1]] - points[ends[:, 0]]
+    length = np.maximum((way**2).sum(axis=1), 1e-9)
+    offset = points[:, None] - start[None]
+    share = np.clip((offset * way).sum(axis=2) / length, 0.0, 1.0)
+    gap = offset - share[..., None] * way
+    distance = np.linalg.norm(gap, axis=2)
+    own = (np.arange(len(points))[:, None, None] == ends[None]).any(axis=2)
+    wanted = radii[:, None] + _BESIDE
+    close = (distance < wanted) & ~own & (share > 0.05) & (share < 0.95)
+    if not bool(close.any()):
+        return False
+    across = np.stack([-way[:, 1], way[:, 0]], axis=1) / np.sqrt(length)[:, None]
+    unit = np.where(distance[..., None] > 1e-3, gap / np.maximum(distance, 1e-3)[..., None], across)
+    step = np.where(close, wanted - np.minimum(distance, wanted), 0.0)
+    points += (unit * step[..., None]).sum(axis=1) * 0.5
     return True
 
 

@@ -131,6 +131,11 @@ class _AnswerPage:
         before = " ".join(predicted(answer.goal, answer.output)).strip()
         after = " ".join(predicted(answer.goal, entry.output)).strip() if entry else ""
         caption = f"<figcaption>{plain_text(drawing.caption)}</figcaption>"
+        if drawing.tall is not None and drawing.tall_caption != drawing.caption:
+            caption = (
+                f'<figcaption><span class="for-wide">{plain_text(drawing.caption)}</span>'
+                f'<span class="for-tall">{plain_text(drawing.tall_caption)}</span></figcaption>'
+            )
         sides = (
             f'<p class="side">before <b>{plain_text(before)}</b></p>',
             f'<p class="side">after <b id="after">{plain_text(after)}</b></p>' if entry else "",
@@ -139,7 +144,8 @@ class _AnswerPage:
             wide = "wide" if drawing.tall is not None else ""
             scenes = svg_part(drawing.panels[0], self._made, wide)
             scenes += svg_part(drawing.tall, self._made, "tall") if drawing.tall is not None else ""
-            inside = f"<div>{sides[0]}{scenes}{sides[1]}{self._facts(0)}</div>"
+            kind = "both beside" if drawing.beside else "both"
+            inside = f'<div class="{kind}">{sides[0]}{scenes}{sides[1]}{self._facts(0)}</div>'
             return f'<figure class="drawing one">{inside}{caption}</figure>'
         panels = drawing.panels if entry else drawing.panels[:1]
         parts = [
@@ -218,9 +224,9 @@ class _AnswerPage:
         classes = isinstance(answer.goal, ClassGoal)
         before = answer.output[row.column]
         after = None if entry is None else entry.output[row.column]
-        told = figure(answer.goal, before)
-        if after is not None:
-            now = plain_text(figure(answer.goal, after))
+        told = figure(answer.goal, answer.output, row.column)
+        if entry is not None:
+            now = plain_text(figure(answer.goal, entry.output, row.column))
             told = f'{plain_text(told)} → <b id="value-{place}">{now}</b>'
         wins = classes and (answer if entry is None else entry).predicted == row.column
         name = f'<dt id="name-{place}"{" class=wins" if wins else ""}>{plain_text(row.name)}</dt>'

@@ -58,15 +58,15 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
     room = 2 * canvas.width + 40
     tall = _column(_Row(subject, places, _LONGEST_NARROW), _NARROW)
     line = _Row(subject, _as_read(places, subject), _LONGEST)
-    if line.least_width <= room:
-        panel, caption = _line(line, room), _caption(subject, "above", "below")
-    else:
-        panel = _column(_Row(subject, places, _LONGEST), room)
-        caption = _caption(subject, "on the left", "on the right")
-    if len(nodes) == total:
-        return Drawing((panel,), caption, tall)
-    caption += " Words that are not drawn, and their links, are left out at each ellipsis."
-    return Drawing((panel,), caption, tall, aside_note=f"{len(nodes)} of {total:,} words drawn")
+    beside = line.least_width > room
+    panel = _column(_Row(subject, places, _LONGEST), room) if beside else _line(line, room)
+    left_out, note = "", ""
+    if len(nodes) < total:
+        left_out = " Words that are not drawn, and their links, are left out at each ellipsis."
+        note = f"{len(nodes)} of {total:,} words drawn"
+    tall_caption = _caption(subject, "on the left", "on the right") + left_out
+    caption = tall_caption if beside else _caption(subject, "above", "below") + left_out
+    return Drawing((panel,), caption, tall, tall_caption, beside, aside_note=note)
 
 
 def _caption(subject: Subject, before: str, after: str) -> str:

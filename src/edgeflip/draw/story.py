@@ -46,9 +46,11 @@ def probability(value: float) -> str:
     return f"{value:.2f}".removeprefix("0")
 
 
-def figure(goal: Goal, value: float) -> str:
-    """A number of an output: a probability, or a value in its digits."""
-    return probability(value) if isinstance(goal, ClassGoal) else goal.describe((value,))
+def figure(goal: Goal, output: Sequence[float], column: int) -> str:
+    """A number of an output: a probability in as many digits as tell the classes apart, or a value."""
+    if isinstance(goal, ClassGoal):
+        return goal.figure(output, column)
+    return goal.describe((output[column],))
 
 
 def predicted(goal: Goal, output: Sequence[float]) -> tuple[str, str]:

@@ -166,7 +166,10 @@ class Drawing:
     Attributes:
         panels: The input before and after, or one scene that shows both.
         caption: How to read it.
-        tall: For one scene that shows both, the same for narrow pages.
+        tall: For one scene that shows both, the same for narrow pages, before on its left.
+        tall_caption: How to read that.
+        beside: Whether one scene that shows both has before on its left and after on its right, in
+            place of above and below.
         facts: What is written beneath each panel.
         faults: Why edited inputs cannot exist.
         aside: A small picture beside it, such as a map of the whole graph.
@@ -177,6 +180,8 @@ class Drawing:
     panels: tuple[Scene, ...]
     caption: str = ""
     tall: Scene | None = None
+    tall_caption: str = ""
+    beside: bool = False
     facts: tuple[tuple[Fact, ...], ...] = ()
     faults: tuple[Fault, ...] = ()
     aside: Scene | None = None

@@ -155,7 +155,16 @@ class ClassGoal:
             'house (.97)'
         """
         label = _largest(output)
-        return f"{self.class_name(label)} ({f'{output[label]:.2f}'.removeprefix('0')})"
+        return f"{self.class_name(label)} ({self.figure(output, label)})"
+
+    def figure(self, output: Sequence[float], column: int) -> str:
+        """One probability of an output, in two digits, or as many as tell the largest from the others.
+
+        Example:
+            >>> ClassGoal((0.9, 0.1)).figure((0.4981, 0.5019), 1)
+            '.502'
+        """
+        return f"{output[column]:.{_digits(output)}f}".removeprefix("0")
 
     def row(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
         """The classes before and after, the new one's probability, and its lead over the next."""
@@ -196,6 +205,15 @@ class ClassGoal:
                 f"{shown(target)} and {shown(goal.class_names)}; explain the graph again."
             )
         return goal
+
+
+def _digits(output: Sequence[float]) -> int:
+    """Digits that tell the largest probability from the next: two where these do, four at most."""
+    top = sorted(output, reverse=True)[:2]
+    for digits in (2, 3):
+        if len(top) < 2 or f"{top[0]:.{digits}f}" != f"{top[1]:.{digits}f}":
+            return digits
+    return 4
 
 
 def _largest(output: Sequence[float]) -> int:

@@ -11,12 +11,22 @@
   }
 })(typeof self === "object" ? self : globalThis, function factory() {
   // A probability as people write it: .97, 1.00.
-  function probability(value) {
-    return value.toFixed(2).replace(/^0/, "");
+  function probability(value, digits = 2) {
+    return value.toFixed(digits).replace(/^0/, "");
   }
 
-  function figure(data, value) {
-    if (data.kind === "class") return probability(value);
+  // Digits that tell the largest probability from the others that are shown: two where these do.
+  function digitsOf(data, output) {
+    const others = output.shown.filter((_, place) => data.columns[place] !== output.column);
+    const next = Math.max(0, ...others);
+    for (const digits of [2, 3]) {
+      if (others.length === 0 || output.top.toFixed(digits) !== next.toFixed(digits)) return digits;
+    }
+    return 4;
+  }
+
+  function figure(data, output, value) {
+    if (data.kind === "class") return probability(value, digitsOf(data, output));
     return String(Number(value.toPrecision(6)));
   }
 
@@ -43,7 +53,7 @@
 
   function told(data, output) {
     const name = data.kind === "class" ? output.name : "";
-    const number = figure(data, output.top);
+    const number = figure(data, output, output.top);
     return { name, number, text: name ? name + " (" + number + ")" : number };
   }
 
@@ -121,7 +131,7 @@
       find("#after").textContent = (now.name + " " + now.number).trim();
       data.columns.forEach((column, place) => {
         const value = output.shown[place];
-        find("#value-" + place).textContent = figure(data, value);
+        find("#value-" + place).textContent = figure(data, output, value);
         const bar = find("#bar-" + place);
         if (bar) bar.style.setProperty("--share", value);
         find("#name-" + place).classList.toggle("wins", data.kind === "class" && column === output.column);
@@ -195,5 +205,5 @@
     });
   }
 
-  return { probability, holds, keysOf, outputOf, verdict, withoutOne, read, run };
+  return { probability, digitsOf, holds, keysOf, outputOf, verdict, withoutOne, read, run };
 });
