@@ -240,7 +240,9 @@ def _outputs(
             words((x + _RAIL, y), told, "note", "end"),
         ]
         if bars:
-            sheet.items.append(box(x, y + 8, max(2.0, before * _RAIL), _BAR - 1, "bar-before"))
+            # Nothing to be hollow: a stroke.
+            wide, style = (before * _RAIL, "bar-before") if before * _RAIL > 4 else (1.5, "map-dot")
+            sheet.items.append(box(x, y + 8, wide, _BAR - 1, style))
             y += 8 + _BAR
             if after is not None:
                 sheet.items.append(box(x, y + 2, max(2.0, after * _RAIL), _BAR, "bar-after"))
