@@ -96,7 +96,9 @@ def _empty(path: Path, rng: random.Random) -> Path:
 
 def _renamed(path: Path, rng: random.Random) -> Path:
     endings = (".pkl", ".pt", ".txt", "", ".JSON", ".csv", ".csv.gz", ".json", ".graphml", ".toml")
-    return path.rename(path.with_name(f"{path.name.partition('.')[0]}{rng.choice(endings)}"))
+    # A name such as .lock begins with its ending, and a file cannot be called nothing.
+    stem = path.name.partition(".")[0] or "n"
+    return path.rename(path.with_name(f"{stem}{rng.choice(endings)}"))
 
 
 def _beside(path: Path, rng: random.Random) -> Path:

@@ -18,8 +18,19 @@ from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
 from edgeflip.datasets import canonical_name, list_datasets
-from edgeflip.errors import ConfigError, DatasetError, unknown_name
-from edgeflip.support import RESULTS, Journal, Key, Row, as_path, progress_bar, write_json
+from edgeflip.errors import ConfigError, DatasetError, shown, unknown_name
+from edgeflip.support import (
+    RESULTS,
+    Journal,
+    Key,
+    Row,
+    as_path,
+    checked_call,
+    progress_bar,
+    write_json,
+)
+
+_MOST_WORKERS = 1_024
 
 # Graphs that a worker takes at a time, and those of a method that explains many at once.
 _CHUNK, _TOGETHER = 5, 50
@@ -50,6 +61,7 @@ class RunReport:
     repaired: bool
 
 
+@checked_call()
 def run_bench(
     spec: BenchSpec,
     folder: str | os.PathLike[str],
@@ -85,8 +97,7 @@ def run_bench(
         ConfigError: If the folder belongs to another spec or version, or is in use.
         BenchInterrupted: On Ctrl-C.
     """
-    if workers < 1:
-        raise ConfigError(f"expected at least one worker, got {workers}.")
+    _check_workers(workers)
     _check(spec)
     part = _Part.of(spec, datasets, methods)
     location = as_path(folder, ConfigError)
@@ -102,7 +113,7 @@ def run_bench(
             check_row(row, location / RESULTS)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
-        home = Path(models) if models is not None else location / "models"
+        home = as_path(models, ConfigError) if models is not None else location / "models"
         session = _Session(spec, part, location, meta, journal, workers, home, data_dir, tell)
         try:
             return session.run(progress=progress)
@@ -112,6 +123,19 @@ def run_bench(
             ) from None
         finally:
             session.close()
+
+
+def _check_workers(workers: int) -> None:
+    """Refuse a number of processes that cannot be.
+
+    Raises:
+        ConfigError: If it is not a whole number from 1 to 1,024.
+    """
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise ConfigError(
+            f"expected from 1 to {_MOST_WORKERS:,} workers, got {shown(workers)}; give one for each core "
+            "at most."
+        )
 
 
 @dataclass(frozen=True)
@@ -130,6 +154,11 @@ class _Part:
     def of(
         cls, spec: BenchSpec, datasets: Sequence[str] | None, methods: Sequence[str] | None
     ) -> _Part:
+        for name, given in (("datasets", datasets), ("methods", methods)):
+            if not (given is None or isinstance(given, list | tuple)):
+                raise ConfigError(
+                    f"expected {name} as a list of names, got {shown(given)}; write {name}=[...]."
+                )
         labels = [spec.label(method) for method in spec.methods]
         chosen = [canonical_name(name) for name in datasets or spec.datasets]
         for name in chosen:

@@ -10,9 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from edgeflip.errors import ArtifactError
 from edgeflip.metrics import METRICS
-from edgeflip.support import first_problem
+from edgeflip.support import LARGEST, first_problem
 
-_Value = bool | float | list[float] | None
+# Means and deviations of larger numbers overflow, and nothing that is measured comes near.
+_Number = Annotated[float, Field(ge=-1e15, le=1e15)]
+_Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+_Count = Annotated[int, Field(ge=0, le=10**9)]
+_Value = bool | _Number | None
+_Values = bool | _Number | list[_Number] | None
 _Edges = list[Annotated[list[int], Field(min_length=2, max_length=2)]]
 _Text = str | None
 _ClassNumber = Annotated[str, Field(pattern=r"^\d{1,9}$")]
@@ -27,7 +32,7 @@ class _Shape(BaseModel):
 class _Row(_Shape):
     kind: str
     dataset: str
-    seed: int = -1
+    seed: _Whole = -1
 
 
 class _MethodRow(_Row):
@@ -35,41 +40,51 @@ class _MethodRow(_Row):
     error: _Text = None
 
 
+class _Noise(_Shape):
+    """Of a run from before the table of metrics."""
+
+    changes: _Count | None = None
+    changes_kept: _Count | None = None
+    same_change: bool | None = None
+    jaccard: _Number | None = None
+    change_jaccards: list[_Number] | None = None
+
+
 class _GraphRow(_MethodRow):
-    graph: int
-    label: int | None = None
+    graph: _Count
+    label: _Count | None = None
     found: bool | None = None
     status: _Text = None
     stopped_by: _Text = None
     message: _Text = None
-    to: int | None = None
-    score: float | None = None
-    flips: int | None = None
-    proposals: int | None = None
-    size: float | None = None
+    to: _Whole | None = None
+    score: _Number | None = None
+    flips: _Whole | None = None
+    proposals: _Whole | None = None
+    size: _Number | None = None
     added: _Edges | None = None
     removed: _Edges | None = None
-    output: list[float] | None = None
-    output_after: list[float] | None = None
-    wall_seconds: float | None = None
-    added_likelihood: float | None = None
-    removed_likelihood: float | None = None
-    stages: dict[str, dict[str, float | None]] | None = None
+    output: list[_Number] | None = None
+    output_after: list[_Number] | None = None
+    wall_seconds: _Number | None = None
+    added_likelihood: _Number | None = None
+    removed_likelihood: _Number | None = None
+    stages: dict[str, dict[str, _Number | None]] | None = None
     notes: dict[str, Any] | None = None
-    noise: dict[str, Any] | None = None
-    targets: dict[_ClassNumber, dict[str, _Value]] | None = None
+    noise: _Noise | None = None
+    targets: dict[_ClassNumber, dict[str, _Values]] | None = None
 
 
 class _FitRow(_MethodRow):
-    seconds: float | None = None
+    seconds: _Number | None = None
     learns: bool | None = None
     differs: list[str] | None = None
 
 
 class _OracleRow(_Row):
-    accuracy: float | None = None
-    seconds: float | None = None
-    test_graphs: int | None = None
+    accuracy: _Number | None = None
+    seconds: _Number | None = None
+    test_graphs: _Whole | None = None
     class_names: list[str] | None = None
     origin: _Text = None
     title: _Text = None
@@ -93,7 +108,7 @@ class _Spec(_Shape):
     profile: _Text = None
     datasets: list[str] | None = None
     methods: list[_Method] | None = None
-    seeds: list[int] | None = None
+    seeds: list[_Whole] | None = None
 
 
 class _Meta(_Shape):
@@ -105,8 +120,8 @@ class _Meta(_Shape):
     command: _Text = None
     started: _Text = None
     machine: _Text = None
-    rows: int | None = None
-    sessions: list[dict[str, str | float | None]] | None = None
+    rows: _Whole | None = None
+    sessions: list[dict[str, str | _Number | None]] | None = None
 
 
 _KINDS: Mapping[str, type[_Row]] = {
@@ -116,9 +131,9 @@ _KINDS: Mapping[str, type[_Row]] = {
     "plausibility": _MethodRow,
     "skipped": _SkippedRow,
 }
-_VALUE: TypeAdapter[Any] = TypeAdapter(
-    dict[str, _Value], config=ConfigDict(strict=True, allow_inf_nan=False)
-)
+_EXACT = ConfigDict(strict=True, allow_inf_nan=False)
+_ONE: TypeAdapter[Any] = TypeAdapter(dict[str, _Value], config=_EXACT)
+_SEVERAL: TypeAdapter[Any] = TypeAdapter(dict[str, _Values], config=_EXACT)
 _TIMES = ("seconds", "training", "explaining", "oracle", "other")
 
 
@@ -129,9 +144,12 @@ def check_row(row: Mapping[str, Any], path: Path) -> None:
         ArtifactError: Naming the row and what is wrong with it.
     """
     names = {name for metric in METRICS for name in (metric, f"baseline_{metric}")}
+    # Methods are compared graph by graph, for which a graph needs one value.
+    compared = {name for name, metric in METRICS.items() if "versus" in metric.also}
     try:
         _KINDS.get(str(row.get("kind")), _Row).model_validate(dict(row))
-        _VALUE.validate_python({name: row[name] for name in names & row.keys()})
+        _SEVERAL.validate_python({name: row[name] for name in names & row.keys()})
+        _ONE.validate_python({name: row[name] for name in compared & row.keys()})
     except ValidationError as error:
         about = ", ".join(str(row.get(key)) for key in ("kind", "dataset", "method", "graph"))
         raise ArtifactError(

@@ -19,6 +19,9 @@ from edgeflip.oracle import Allowance, ModelOracle
 # Seconds beyond twice its deadline after which a method is ended.
 _GRACE = 10.0
 
+# A timer cannot be set to more than the system's clock can count; nobody waits for a year.
+_LONGEST = 365 * 24 * 3600.0
+
 
 class TooSlowError(Exception):
     """A method went on long after its deadline."""
@@ -76,7 +79,7 @@ def hard_limit(budget: Allowance, *, graphs: int = 1) -> Iterator[None]:
     if budget.seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    limit = 2 * budget.seconds * graphs + _GRACE
+    limit = min(2 * budget.seconds * graphs + _GRACE, _LONGEST)
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TooSlowError(f"no answer after {limit:.0f} s, twice its deadline")

@@ -26,6 +26,7 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 # What the library behind typer says of a bad value, in its several versions, and what we say.
 _WANTED = (
+    (r"exceeded maximum size", "a whole number of fewer digits"),
     (r"valid integer", "a whole number"),
     (r"valid (number|float)", "a number"),
     (r"greater than or equal to ([\d.]+)|x>=([\d.]+)", "at least {}"),

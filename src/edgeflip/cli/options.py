@@ -381,7 +381,9 @@ class Wanted(OptionGroup):
     def check_early(self) -> None:
         """Refuse two wishes at once."""
         if self.keep < 1 or self.keep > 2**31:
-            raise ConfigError(f"expected --keep of at least 1, got {self.keep}.")
+            raise ConfigError(
+                f"expected --keep from 1 to 2**31, got {self.keep}; give such a number."
+            )
         if self.each_class and self.target is not None:
             raise ConfigError("expected --target or --each-class, got both; leave one of them out.")
 

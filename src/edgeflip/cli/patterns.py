@@ -11,6 +11,10 @@ from edgeflip.cli.groups import OptionGroup
 from edgeflip.cli.names import SPLITS, check_name
 from edgeflip.cli.options import Settings, Split
 from edgeflip.cli.reading import read_overrides
+from edgeflip.errors import ConfigError, shown
+
+# Years of walking.
+_MOST_STEPS = 10**9
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class Patterns(OptionGroup):
     settings: Settings = None
 
     def check_early(self) -> None:
-        """Refuse a split that does not exist, and settings that cannot be read."""
+        """Refuse a split that does not exist, settings that cannot be read, and a walk without end."""
         check_name("split", self.split, SPLITS)
         read_overrides(self.settings or [])
+        if self.steps is not None and self.steps > _MOST_STEPS:
+            raise ConfigError(
+                f"expected --steps of at most {_MOST_STEPS:,}, got {shown(self.steps)}; give fewer."
+            )

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from edgeflip.core.constraint_words import in_words
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
-from edgeflip.errors import ConstraintError, EditError
+from edgeflip.errors import ConstraintError, EditError, shown
 from edgeflip.support import check_fields
 
 Rule: TypeAlias = Callable[[Data, EditSet], bool]
@@ -130,7 +130,7 @@ class Constraints:
                 for node in nodes
             },
             keep_connected=self.keep_connected or other.keep_connected,
-            rules=tuple(dict.fromkeys([*self.rules, *other.rules])),
+            rules=_distinct([*self.rules, *other.rules]),
         )
 
     def on(self, space: PairSpace) -> AllowedEdits:
@@ -197,13 +197,19 @@ class Constraints:
             >>> Constraints.from_dict(Constraints(max_edits=2, room={3: 1}).to_dict()).room
             {3: 1}
         """
+        if not isinstance(plain, Mapping):
+            raise ConstraintError(
+                f"expected constraints written by to_dict, got {shown(plain)}; give such a table."
+            )
         values = dict(plain)
         rules = values.pop("rules", ())
         if isinstance(rules, list | tuple):
-            rules = [rule for rule in rules if rule != stays_connected.__name__]
-        if rules:
+            own = stays_connected.__name__
+            rules = [rule for rule in rules if not (isinstance(rule, str) and rule == own)]
+        # What is no list may have no truth either, such as a tensor.
+        if not isinstance(rules, list | tuple) or rules:
             raise ConstraintError(
-                f"expected constraints without rules in Python, got {rules}; give the constraints "
+                f"expected constraints without rules in Python, got {shown(rules)}; give the constraints "
                 "themselves, only the names of their rules were kept."
             )
         try:
@@ -367,6 +373,17 @@ def _ask(rule: Rule, graph: Data, edits: EditSet) -> bool:
             "expected a rule to return True (allowed) or False, got None; add a return."
         )
     return bool(answer)
+
+
+def _distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Each rule once; an object with settings may have no hash, and is then known by itself."""
+    found: dict[Any, Rule] = {}
+    for rule in rules:
+        try:
+            found.setdefault(rule, rule)
+        except TypeError:
+            found.setdefault(id(rule), rule)
+    return tuple(found.values())
 
 
 def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Tensor]:

@@ -149,7 +149,7 @@ class EditSet:
         try:
             added = [(index(u), index(v)) for u, v in payload["added"]]
             removed = [(index(u), index(v)) for u, v in payload["removed"]]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except Exception as error:  # a tensor raises errors of its own kinds
             raise EditError(
                 f"expected 'added' and 'removed' as lists of node pairs, got {shown(payload)}; "
                 "use EditSet.to_dict to write them."

@@ -211,6 +211,8 @@ def fingerprint(graph: Data) -> str:
         >>> fingerprint(one) == fingerprint(two)
         True
     """
+    if not isinstance(graph, Data):
+        raise no_graph(graph)
     digest = hashlib.sha256(f"n={graph.num_nodes}".encode())
     for key, value in sorted(canonical(graph).to_dict().items()):
         if isinstance(value, Tensor):

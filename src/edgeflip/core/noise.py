@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from edgeflip.core.edits import EditSet, apply_edits, edge_attributes
 from edgeflip.core.graphs import PairSpace
 from edgeflip.errors import ConfigError
-from edgeflip.support import check_fields, check_seed, plain_number
+from edgeflip.support import check_fields, check_seed, checked_call
 
 EdgeNoise: TypeAlias = Literal["either", "remove"]
 
@@ -62,6 +62,7 @@ class Noise:
         return cls()
 
 
+@checked_call()
 def add_noise(graph: Data, noise: Noise, *, seed: int) -> Data:
     """A copy of the graph with a few edges added or removed and a few nodes' features changed.
 
@@ -87,7 +88,6 @@ def add_noise(graph: Data, noise: Noise, *, seed: int) -> Data:
         >>> add_noise(triangle, Noise(), seed=0).num_edges
         4
     """
-    seed = plain_number(seed)
     check_seed(seed)
     space = PairSpace.of(graph)
     generator = _generator(space, seed)
@@ -124,6 +124,11 @@ def _noisy_features(x: Tensor, noise: Noise, generator: Generator) -> Tensor:
     drawn = torch.randn(nodes.numel(), *x.shape[1:], generator=generator, dtype=torch.float64)
     noisy = x.clone()
     noisy[nodes] = (noisy[nodes].double() + sigma * drawn.to(x.device)).to(x.dtype)
+    if not bool(noisy[nodes].isfinite().all()) and bool(x[nodes].isfinite().all()):
+        raise ConfigError(
+            f"expected a sigma that leaves features finite, got {noise.sigma!r}, which is more than "
+            f"{x.dtype} holds; give a smaller one."
+        )
     return noisy
 
 

@@ -23,7 +23,7 @@ from edgeflip.core.fill_json import fill_from_dict, fill_to_dict
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
 from edgeflip.core.names import Phrase, edit_phrases, edits_in_words
-from edgeflip.errors import ArtifactError, ConstraintError, EditError
+from edgeflip.errors import ArtifactError, ConstraintError, EditError, shown
 from edgeflip.support import STRICT, read_settings
 
 
@@ -255,6 +255,11 @@ class PairEdits:
                     f"({', '.join(self.lost_rules)}), got none; pass constraints=."
                 )
             return self
+        if not isinstance(constraints, Constraints):
+            raise ConstraintError(
+                f"expected the constraints that the answer was made under, got {shown(constraints)}; pass "
+                "those of the call to explain."
+            )
         if constraints.to_dict() != self.constraints_to_dict():
             raise ConstraintError(
                 "expected the constraints that the answer was made under, got others; pass those of the "

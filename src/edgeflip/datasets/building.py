@@ -36,6 +36,10 @@ def graph_from_networkx(graph: Any, *, where: str = "the graph") -> Data:
         >>> graph_from_networkx(nx.path_graph(3)).num_edges
         4
     """
+    if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
+        raise DatasetError(
+            f"expected {where} as a networkx graph, got {type(graph).__name__}; pass such a graph."
+        )
     index = {node: number for number, node in enumerate(graph)}
     check_limit("nodes", len(index), where)
     nodes = [attributes for _, attributes in graph.nodes(data=True)]

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core import FREE, Constraints, EdgeFill
 from edgeflip.errors import DatasetError
-from edgeflip.support import check_seed
+from edgeflip.support import check_limit, check_seed
 
 Drawing = Literal["plain", "molecule", "sentence"]
 Origin = Literal["file", "generated"]
@@ -151,6 +151,7 @@ def random_split(count: int, seed: int = 2, shares: tuple[float, float] = (0.8, 
         (256, 698, 495)
     """
     check_seed(seed)
+    check_limit("graphs", count, "a split")
     if count < 0 or min(shares) < 0 or sum(shares) > 1:
         raise DatasetError(
             f"a split needs a count and shares that are not negative and sum to at most 1, "

@@ -28,7 +28,7 @@ def read_graph(path: str | Path, folder: Path | None = None) -> Data:
         folder: a link may not lead out of this folder; by default the file's own.
     """
     location = as_path(path)
-    content = read_file(location, inside=folder or location.parent)
+    content = read_file(location, inside=location.parent if folder is None else as_path(folder))
     kind = location.with_suffix("").suffix if location.suffix == ".gz" else location.suffix
     if kind == ".json":
         return graph_from_json(content, location.name)

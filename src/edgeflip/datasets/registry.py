@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
-from edgeflip.errors import DatasetError, EdgeflipError, unknown_name
+from edgeflip.errors import DatasetError, EdgeflipError, shown, unknown_name
 
 if TYPE_CHECKING:
     from edgeflip.datasets.bundle import DatasetBundle
@@ -115,6 +115,10 @@ def canonical_name(name: str) -> str:
 
 def _data_folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
     # An empty variable counts as unset: that is how shells and CI files switch one off.
+    if not (data_dir is None or isinstance(data_dir, str | os.PathLike)):
+        raise DatasetError(
+            f"expected data_dir as a path, got {shown(data_dir)}; give a text or a pathlib.Path."
+        )
     given = os.fspath(data_dir) if data_dir is not None else os.environ.get(DATA_VARIABLE, "")
     if not given:
         return None

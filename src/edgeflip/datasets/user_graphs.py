@@ -33,7 +33,7 @@ from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molec
 from edgeflip.datasets.formats import read_graph, read_labels, read_table
 from edgeflip.datasets.tu import read_tu
 from edgeflip.errors import DatasetError, shown
-from edgeflip.support import as_path, check_limit, progress_bar, reading
+from edgeflip.support import as_path, check_limit, checked_call, progress_bar, reading
 
 Splitting = Literal["random", "stratified"]
 Label = str | int
@@ -43,6 +43,7 @@ _GRAPH_FILES = {".json", ".graphml", ".gexf"}
 _SHOWN = 5
 
 
+@checked_call(DatasetError)
 def bundle_from(
     graphs: Iterable[Data | Any],
     labels: Iterable[Label | None] | None = None,
@@ -111,6 +112,7 @@ def bundle_from(
     )
 
 
+@checked_call(DatasetError)
 def load_graphs(
     path: str | os.PathLike[str],
     *,

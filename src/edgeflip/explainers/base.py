@@ -314,7 +314,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     def save(self, folder: str | Path) -> Path:
         """Write settings and what was learned as `config.json` and `model.safetensors`."""
         self._check_fitted()
-        return save_explainer(self, Path(folder), self._state())
+        return save_explainer(self, folder, self._state())
 
     @classmethod
     def load(

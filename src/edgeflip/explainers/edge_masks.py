@@ -26,6 +26,7 @@ from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.running import Check, PairProblem, PairSearch
 from edgeflip.oracle import SearchEnded, SoftGraphs, batches
 from edgeflip.search import Ended
+from edgeflip.support import STEEPEST
 
 ConfigT = TypeVar("ConfigT")
 
@@ -195,5 +196,7 @@ def check_positive(where: str, **values: float) -> None:
         ConfigError: Naming the first that is not.
     """
     for name, value in values.items():
-        if not 0 < value < float("inf"):
-            raise ConfigError(f"expected {name} of '{where}' above 0, got {value}; correct it.")
+        if not 0 < value <= STEEPEST:
+            raise ConfigError(
+                f"expected {name} of '{where}' above 0 and at most {STEEPEST:g}, got {value}; correct it."
+            )

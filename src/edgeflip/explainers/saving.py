@@ -47,7 +47,7 @@ class SavedState:
 
 
 def save_explainer(
-    explainer: CounterfactualExplainer[Any], folder: Path, state: Mapping[str, Tensor]
+    explainer: CounterfactualExplainer[Any], folder: str | Path, state: Mapping[str, Tensor]
 ) -> Path:
     """Write settings and what was learned."""
     config = {

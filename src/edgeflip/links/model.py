@@ -27,9 +27,11 @@ from edgeflip.oracle import ClassGoal, Oracle, checked_proba
 from edgeflip.support import (
     STRICT,
     building,
+    checked_call,
     one_thread,
     read_artifact,
     read_settings,
+    reading,
     seeded,
     write_artifact,
 )
@@ -234,7 +236,7 @@ class LinkModel:
     def save(self, folder: str | Path) -> Path:
         """Write it as `config.json` and `model.safetensors`."""
         config = {"settings": asdict(self.settings)}
-        return write_artifact(Path(folder), kind=_KIND, config=config, tensors=self.state())
+        return write_artifact(folder, kind=_KIND, config=config, tensors=self.state())
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -251,6 +253,7 @@ class LinkModel:
 _STOPPED = ("finished", "early", "interrupted")
 
 
+@checked_call()
 def fit_links(
     graphs: Sequence[Data],
     oracle: Oracle,
@@ -277,6 +280,8 @@ def fit_links(
         The model; after Ctrl-C the best so far, whose report says `"interrupted"`.
     """
     settings = settings or LinkSettings()
+    with reading("a list of graphs", advice="pass PyG graphs", error=GraphError):
+        graphs = list(graphs)
     usable = [graph for graph in graphs if PairSpace.of(graph).edge_ids.numel() > 2]
     skipped = len(graphs) - len(usable)
     if len(usable) < 2:

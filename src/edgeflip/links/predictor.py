@@ -24,7 +24,7 @@ from edgeflip.links.structure import (
     PAIR_FEATURES,
     structural_features,
 )
-from edgeflip.support import STRICT
+from edgeflip.support import STRICT, WIDEST, check_at_most
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,9 @@ class PredictorConfig:
                 "expected at least one encoder and decoder layer of width 1 or more and dropout in "
                 f"[0, 1), got {self}."
             )
+        check_at_most(
+            self, encoder_layers=100, encoder_width=WIDEST, class_width=WIDEST, decoder=WIDEST
+        )
 
 
 class LinkPredictor(nn.Module):

@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Literal, TypeAlias
 
 import torch
@@ -22,7 +23,7 @@ from edgeflip.core import Edge, PairSpace, node_features, stacked_adjacency, sta
 from edgeflip.errors import ConfigError, GraphError, TrainingError
 from edgeflip.links.predictor import LinkPredictor
 from edgeflip.links.structure import PAIR_FEATURES
-from edgeflip.support import STRICT, progress_bar
+from edgeflip.support import STEEPEST, STRICT, check_at_most, progress_bar, reading
 
 # Values of features and of pair features in one look at validation graphs; more are worked off in parts.
 _LOOK_VALUES = 20_000_000
@@ -80,6 +81,7 @@ class LinkTrainingConfig:
                 "expected a learning rate above 0 and a weight decay of at least 0, both finite, got "
                 f"{self.learning_rate} and {self.weight_decay}."
             )
+        check_at_most(self, learning_rate=STEEPEST, weight_decay=STEEPEST)
         if not (0 <= self.class_dropout <= 1 and 0 < self.warm_up < 1):
             raise ConfigError(
                 "expected class_dropout in 0..1 and warm_up between 0 and 1, got "
@@ -187,10 +189,10 @@ def pad_graphs(
     features = tuple(node_features(graph) for graph in graphs)
     adjacency, mask = stacked_adjacency(graphs)
     must, must_not = torch.zeros(2, *adjacency.shape, dtype=torch.bool)
-    for index, graph in enumerate(graphs):
+    for number, graph in enumerate(graphs):
         for known, matrix in ((required, must), (forbidden, must_not)):
             if known is not None:
-                _mark(graph, known, matrix[index])
+                _mark(graph, known, matrix[number])
     if bool((must & must_not).any()):
         raise ConfigError(
             "expected required edges and forbidden pairs to be disjoint, got a pair in both; drop it "
@@ -201,13 +203,17 @@ def pad_graphs(
 
 def known_pairs(known: Knowledge) -> Knowledge:
     """Domain knowledge that can be read again for every graph."""
-    return known if known is None or callable(known) else [(int(u), int(v)) for u, v in known]
+    if known is None or callable(known):
+        return known
+    with reading("pairs of nodes", advice="write [(0, 1), (2, 3)]", error=ConfigError):
+        return [(index(u), index(v)) for u, v in known]
 
 
 def _mark(graph: Data, known: Knowledge, matrix: Tensor) -> None:
     space = PairSpace.of(graph)
     if callable(known):
-        pairs = list(known(graph) or ())
+        with reading("pairs from a function of a graph", advice="correct it", error=ConfigError):
+            pairs = [(index(u), index(v)) for u, v in known(graph) or ()]
     else:  # One list for graphs of all sizes: a pair means nothing to a graph without its nodes.
         pairs = [pair for pair in known or () if max(pair) < space.num_nodes]
     ids = space.ids_of(pairs)

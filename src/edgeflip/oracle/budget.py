@@ -13,10 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import AnswerStore, EditSpace, PairEdits, PairSpace, candidate_keys
-from edgeflip.errors import BudgetExhausted, ConfigError, EdgeflipError, OracleError
+from edgeflip.errors import BudgetExhausted, ConfigError, EdgeflipError, OracleError, shown
 from edgeflip.oracle.outputs import is_distribution, one_line
 from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle, gives_values
-from edgeflip.support import plain_number
+from edgeflip.support import checked_call, is_too_large, plain_number
 
 # Candidates asked about between two looks at the clock, when the oracle names no batch size.
 _TURN = 1024
@@ -66,9 +66,10 @@ class Budget:
             object.__setattr__(self, name, limit)
             kinds = int if name == "oracle_calls" else int | float
             whole = isinstance(limit, kinds) and not isinstance(limit, bool)
-            if not (whole and 0 <= limit < float("inf")):
+            # No clock and no counter can be compared with a number of more than 64 bits.
+            if not (whole and 0 <= limit < float("inf")) or is_too_large(limit):
                 raise ConfigError(
-                    f"expected {name} of 0 or more, or None for no limit, got {limit!r}; write "
+                    f"expected {name} of 0 or more, or None for no limit, got {shown(limit)}; write "
                     f"Budget({name}=60)."
                 )
 
@@ -109,6 +110,7 @@ class MeteredOracle:
         on_asked: Called after every question of a factual explainer or a method that looks ahead.
     """
 
+    @checked_call()
     def __init__(
         self,
         oracle: AnyOracle,

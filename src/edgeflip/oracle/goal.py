@@ -195,7 +195,7 @@ class ClassGoal:
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        plain = {key: value for key, value in payload.items() if key != "kind"}
+        plain = _without_kind(payload)
         goal = read_settings(cls, plain, where="a saved goal", error=ArtifactError)
         count, target = len(goal.before), goal.target
         named = goal.class_names is None or len(goal.class_names) == count
@@ -214,6 +214,13 @@ def _digits(output: Sequence[float]) -> int:
         if len(top) < 2 or f"{top[0]:.{digits}f}" != f"{top[1]:.{digits}f}":
             return digits
     return 4
+
+
+def _without_kind(payload: Any) -> Any:
+    """The settings of a saved goal; what is no table is left for their reader to refuse."""
+    if not isinstance(payload, Mapping):
+        return payload
+    return {key: value for key, value in payload.items() if key != "kind"}
 
 
 def _largest(output: Sequence[float]) -> int:

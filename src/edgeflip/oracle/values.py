@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from edgeflip.errors import ArtifactError, TargetError
+from edgeflip.errors import ArtifactError, TargetError, shown
 from edgeflip.oracle.goal import register_goal
+from edgeflip.support import reading
 
 Relation: TypeAlias = Literal[">", ">=", "<", "<="]
 
@@ -190,17 +191,18 @@ class ValueGoal:
         Raises:
             ArtifactError: If something else is written there.
         """
-        relation, numbers = payload["relation"], [*payload["before"], payload["threshold"]]
-        if (
-            relation not in get_args(Relation)
-            or len(numbers) != 2
-            or not all(isinstance(each, int | float) and math.isfinite(each) for each in numbers)
-        ):
-            raise ArtifactError(
-                "expected a value goal with a number before, a relation and a threshold, got "
-                f"{dict(payload)!r}; explain the graph again."
-            )
-        return cls((float(numbers[0]),), relation, float(numbers[1]))
+        what = "a value goal with a number before, a relation and a threshold"
+        with reading(what, advice="explain the graph again", error=ArtifactError):
+            relation, numbers = payload["relation"], [*payload["before"], payload["threshold"]]
+            if (
+                relation not in get_args(Relation)
+                or len(numbers) != 2
+                or not all(isinstance(one, int | float) and math.isfinite(one) for one in numbers)
+            ):
+                raise ArtifactError(
+                    f"expected {what}, got {shown(dict(payload))}; explain the graph again."
+                )
+            return cls((float(numbers[0]),), relation, float(numbers[1]))
 
 
 register_goal(ValueGoal.kind, ValueGoal.from_dict)

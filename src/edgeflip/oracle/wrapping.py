@@ -11,8 +11,10 @@ from edgeflip.errors import ConfigError
 from edgeflip.oracle.model import ModelOracle
 from edgeflip.oracle.outputs import Task
 from edgeflip.oracle.protocols import gives_values
+from edgeflip.support import checked_call
 
 
+@checked_call()
 def as_oracle(
     model: Any, *, class_names: Sequence[str] | None = None, task: Task | None = None
 ) -> Any:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from edgeflip.core import COUNT_LIMIT, RandomOrder, unrank, widened
 from edgeflip.errors import ConfigError
-from edgeflip.support import STRICT
+from edgeflip.support import STEEPEST, STRICT, check_at_most
 
 # Orders of up to so many choices are stored; longer ones are computed as they are needed.
 _STORED = 4096
@@ -45,6 +45,7 @@ class SizeConfig:
             raise ConfigError(
                 f"expected alpha above 0, a finite beta and max of 0 or more, got {self}."
             )
+        check_at_most(self, alpha=STEEPEST, max=10_000)
 
     def weights(self) -> Tensor:
         """p(x) for x = 0 … max, not normalised [max + 1].

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from edgeflip.errors import ConfigError
-from edgeflip.support import STRICT
+from edgeflip.support import STEEPEST, STRICT, WIDEST, check_at_most
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,13 @@ class OracleSettings:
         self._require("weight_decay", 0 <= self.weight_decay < float("inf"), "at least 0")
         self._require("patience", self.patience is None or self.patience >= 1, "at least 1")
         self._require("clip_value", self.clip_value is None or self.clip_value > 0, "above 0")
+        check_at_most(
+            self,
+            layers=WIDEST,
+            learning_rate=STEEPEST,
+            weight_decay=STEEPEST,
+            clip_value=STEEPEST,
+        )
         self._require("average", 0 <= self.average < 1, "at least 0 and below 1")
         self._require("readout", self.readout in ("mean", "max", "sum"), "mean, max or sum")
         self._require("tie_break", self.tie_break in ("first", "loss"), "first or loss")

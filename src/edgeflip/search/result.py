@@ -428,7 +428,7 @@ class CounterfactualSet(GoalReading):
 
     def save_json(self, path: str | Path) -> Path:
         """Write the answer to a JSON file, whole or not at all."""
-        return write_json(Path(path), self.to_dict())
+        return write_json(path, self.to_dict())
 
     @classmethod
     def load_json(cls, path: str | Path) -> CounterfactualSet:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PAD, Noise, add_noise
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ConfigError, shown
 from edgeflip.oracle import MeteredOracle
 from edgeflip.search.problem import Problem
 from edgeflip.search.ranking import SCORE_DECIMALS
@@ -56,7 +56,8 @@ class Selection:
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole and least <= value <= 2**31):
                 raise ConfigError(
-                    f"expected {name} as a whole number of at least {least}, got {value!r}."
+                    f"expected {name} of at least {least} and at most 2**31, got {shown(value)}; give "
+                    "such a number."
                 )
         number = isinstance(self.diversity, int | float) and not isinstance(self.diversity, bool)
         if not (number and 0 <= self.diversity <= 1):

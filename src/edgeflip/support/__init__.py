@@ -31,6 +31,11 @@ from edgeflip.support.memory import (
     building,
 )
 from edgeflip.support.numbers import (
+    LARGEST,
+    STEEPEST,
+    WIDEST,
+    check_at_most,
+    is_too_large,
     plain_number,
 )
 from edgeflip.support.plain_json import (
@@ -72,16 +77,20 @@ from edgeflip.support.versions import (
 
 __all__ = [
     "CONFIG_FILE",
+    "LARGEST",
     "LIMITS",
     "RESULTS",
+    "STEEPEST",
     "STRICT",
     "WEIGHTS_FILE",
+    "WIDEST",
     "Journal",
     "Key",
     "ReadRows",
     "Row",
     "as_path",
     "building",
+    "check_at_most",
     "check_fields",
     "check_limit",
     "check_seed",
@@ -90,6 +99,7 @@ __all__ = [
     "code_version",
     "cpu_seconds",
     "first_problem",
+    "is_too_large",
     "key_of",
     "limit",
     "one_thread",

@@ -6,8 +6,8 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields
-from functools import cache, wraps
+from dataclasses import fields, is_dataclass
+from functools import cache, partial, wraps
 from inspect import Parameter, signature
 from typing import (
     Annotated,
@@ -21,10 +21,17 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BeforeValidator, Strict, TypeAdapter, ValidationError, WrapValidator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    WrapValidator,
+)
 
 from edgeflip.errors import ConfigError, EdgeflipError, shown
-from edgeflip.support.numbers import plain_number
+from edgeflip.support.numbers import LARGEST, is_too_large, plain_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,8 +51,9 @@ def check_fields(
 ) -> None:
     """Check the fields of a frozen dataclass against their annotations; call it in `__post_init__`.
 
-    Numbers of NumPy and torch become Python's own, and collections what their annotation says. Fields
-    that are annotated with types of other kinds are left to the class. A default is not looked at.
+    Numbers of NumPy and torch become Python's own, and collections what their annotation says. Whole
+    numbers of more than 64 bits are refused, or become a float where one may be. Fields that are
+    annotated with types of other kinds are left to the class. A default is not looked at.
 
     Args:
         made: What was made.
@@ -130,6 +138,8 @@ def _checked(hint: Any, name: str, value: Any, error: type[EdgeflipError], advic
     except ValidationError as problem:
         inner = problem.errors(include_url=False)[0]["input"]
         got = shown(value) if inner is value else f"{shown(inner)} in it"
+        numbers = {int, float} & set(_leaves(hint))
+        got += ", which is too large" if numbers and is_too_large(inner) else ""
     except Exception as problem:
         # Objects of strange types raise when they are looked at.
         got = f"{type(value).__name__}, which raises {type(problem).__name__}"
@@ -184,8 +194,19 @@ class _OtherKindError(Exception):
 def _as_it_came(value: Any, check: Callable[[Any], Any]) -> Any:
     """A number that was checked, not converted: 1 stays 1 where a float may be."""
     plain = plain_number(value)
-    check(plain)
-    return plain
+    checked = check(plain)
+    if not is_too_large(plain):
+        return plain
+    if isinstance(checked, int):
+        raise ValueError("too large")
+    # Torch multiplies by 1e30, but not by 10**30.
+    return checked
+
+
+def _one_of(kind: type[Any], value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"no {kind.__name__}")
+    return value
 
 
 def _listed(value: Any) -> Any:
@@ -206,14 +227,18 @@ def _tabled(value: Any) -> Any:
 def _exact(hint: Any, *, quick: bool = False) -> Any:
     """An annotation as Pydantic shall check it: numbers exactly, collections as people write them."""
     origin, inner = get_origin(hint), get_args(hint)
-    if quick and hint in (int, bool):
-        return Annotated[hint, Strict()]
+    if quick and hint is int:
+        return Annotated[int, Strict(), Field(ge=-LARGEST, le=LARGEST)]
+    if quick and hint is bool:
+        return Annotated[bool, Strict()]
     if hint in (int, float, bool):
         return Annotated[hint, Strict(), WrapValidator(_as_it_came)]
     if hint is str:
         return Annotated[str, Strict()]
     if hint in (Any, type(None)) or origin is Literal:
         return hint
+    if isinstance(hint, type) and is_dataclass(hint):
+        return Annotated[Any, BeforeValidator(partial(_one_of, hint))]
     if origin in (Union, types.UnionType):
         return Union[tuple(_exact(each, quick=quick) for each in inner)]  # noqa: UP007
     if origin in (tuple, frozenset):
@@ -231,6 +256,8 @@ def _in_words(hint: Any) -> str:
     origin, inner = get_origin(hint), get_args(hint)
     if hint in _WORDS:
         return _WORDS[hint]
+    if isinstance(hint, type):
+        return f"a {hint.__name__}"
     if origin is Literal:
         return " or ".join(repr(each) for each in inner)
     if origin in (Union, types.UnionType):

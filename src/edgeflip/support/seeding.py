@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ConfigError, shown
 
 
 def check_seed(seed: int) -> None:
@@ -19,7 +19,7 @@ def check_seed(seed: int) -> None:
         ConfigError: If it is not a whole number from 0 to 2**63 - 1.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise ConfigError(f"expected a seed from 0 to 2**63 - 1, got {seed!r}.")
+        raise ConfigError(f"expected a seed from 0 to 2**63 - 1, got {shown(seed)}; give one.")
 
 
 @contextmanager

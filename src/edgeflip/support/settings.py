@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from edgeflip.errors import ConfigError, EdgeflipError, shown, unknown_name
+from edgeflip.support.numbers import is_too_large
 from edgeflip.support.plain_json import reading
 
 T = TypeVar("T")
@@ -49,6 +50,12 @@ def read_settings(
     if unknown is not None:
         raise error(f"expected {wanted}, got an {unknown_name('key', unknown, names)}")
     with reading(wanted, advice="correct it", error=error):
+        large = _too_large(values)
+        if large is not None:
+            raise error(
+                f"expected {wanted}, got a number of more than 64 bits for '{_place(large)}'; give a "
+                "smaller one."
+            )
         try:
             made: T = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
         except ValidationError as problem:
@@ -75,6 +82,21 @@ def first_problem(error: ValidationError) -> str:
     if first["type"] in _MISSING:
         return f"nothing for '{_place(first['loc'])}'"
     return f"{shown(first['input'])} for '{_place(first['loc'])}' ({first['msg']})"
+
+
+def _too_large(value: Any) -> tuple[int | str, ...] | None:
+    """Where the first whole number is that torch and NumPy cannot hold; None if there is none."""
+    if is_too_large(value):
+        return ()
+    if isinstance(value, Mapping):
+        inner = list(value.items())
+    else:
+        inner = list(enumerate(value)) if isinstance(value, list | tuple) else []
+    for key, part in inner:
+        place = _too_large(part)
+        if place is not None:
+            return (key, *place)
+    return None
 
 
 def _place(parts: Sequence[int | str]) -> str:

@@ -54,7 +54,7 @@ def write_json(path: str | os.PathLike[str], payload: Mapping[str, Any]) -> Path
         path: the file; its folder is made if need be.
         payload: plain values; a `checksum` it already has must be right and is kept.
     """
-    location = Path(path)
+    location = as_path(path, ArtifactError)
     content = {key: value for key, value in payload.items() if key != "checksum"}
     own = checksum(content)
     if payload.get("checksum", own) != own:
@@ -90,7 +90,7 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> Path:
     """Write a text file line by line, whole or not at all; for JSON lines and tables."""
-    location = Path(path)
+    location = as_path(path, ArtifactError)
     _write_bytes(location, _encoded("".join(f"{line}\n" for line in lines)))
     return location
 
@@ -136,7 +136,7 @@ def write_artifact(
         config: plain values.
         tensors: weights by name; may be none, and may be empty.
     """
-    location = Path(folder)
+    location = as_path(folder, ArtifactError)
     # Copies, because safetensors refuses tensors that share memory.
     weights = bytes_from_tensors(
         {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
@@ -193,7 +193,7 @@ def read_artifact(
 
 def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Tensor]) -> Path:
     """Write tensors as one safetensors file with a checksum of their content, whole or not at all."""
-    location = Path(path)
+    location = as_path(path, ArtifactError)
     whole = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     _write_bytes(location, bytes_from_tensors(whole, metadata={"sha256": _tensor_checksum(whole)}))
     return location
@@ -205,7 +205,7 @@ def read_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     Raises:
         ArtifactError: if the file is missing, damaged or changed.
     """
-    location = Path(path)
+    location = as_path(path, ArtifactError)
     check_file(location, error=ArtifactError, most="array_bytes")
     with (
         reading(f"tensors in {location}", advice="write the file again", error=ArtifactError),

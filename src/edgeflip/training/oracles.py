@@ -26,7 +26,9 @@ from edgeflip.support import (
     CONFIG_FILE,
     STRICT,
     WEIGHTS_FILE,
+    as_path,
     building,
+    checked_call,
     one_thread,
     progress_bar,
     read_artifact,
@@ -72,6 +74,7 @@ class TrainingInterrupted(KeyboardInterrupt):
 OnEpoch = Callable[[EpochReport], None]
 
 
+@checked_call()
 def train_oracle(
     bundle: DatasetBundle,
     *,
@@ -139,6 +142,7 @@ def fit_classifier(
         return run.result("finished")
 
 
+@checked_call()
 def train_and_save(
     bundle: DatasetBundle,
     folder: str | os.PathLike[str],
@@ -166,6 +170,7 @@ def train_and_save(
     return trained.report
 
 
+@checked_call()
 def oracle_for(
     bundle: DatasetBundle,
     folder: str | os.PathLike[str],
@@ -208,6 +213,7 @@ def oracle_for(
     return oracle
 
 
+@checked_call()
 def save_oracle(
     oracle: ModelOracle, folder: str | os.PathLike[str], report: TrainingReport | None = None
 ) -> Path:
@@ -218,7 +224,7 @@ def save_oracle(
         folder: made if need be.
         report: How it was trained, kept beside the weights for people to read.
     """
-    model = oracle.model
+    model = getattr(oracle, "model", oracle)
     if not isinstance(model, GCNClassifier):
         raise ArtifactError(
             f"expected an oracle whose model is a GCNClassifier, got {type(model).__name__}; "
@@ -300,7 +306,10 @@ def _as_oracle(
 
 
 def _holds_oracle(folder: str | os.PathLike[str]) -> bool:
-    return any(os.path.exists(Path(folder) / name) for name in (CONFIG_FILE, WEIGHTS_FILE))
+    return any(
+        os.path.exists(as_path(folder, ArtifactError) / name)
+        for name in (CONFIG_FILE, WEIGHTS_FILE)
+    )
 
 
 def _is_small(bundle: DatasetBundle, settings: OracleSettings) -> bool:

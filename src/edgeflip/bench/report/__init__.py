@@ -17,11 +17,12 @@ from edgeflip.bench.report.results import Results, read_results
 from edgeflip.bench.report.summary import MethodSummary, summarize_run
 from edgeflip.bench.report.versus import OURS
 from edgeflip.errors import ArtifactError, unknown_name
-from edgeflip.support import as_path, write_lines
+from edgeflip.support import as_path, checked_call, write_lines
 
 __all__ = ["MethodSummary", "Results", "read_results", "summarize_run", "write_report"]
 
 
+@checked_call()
 def write_report(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
@@ -55,7 +56,9 @@ def write_report(
     )
     pictures = [*figures.all_pictures(board_of(results, summaries), ours), *shown]
     report = Report(results, tables, pictures, tuple(notes))
-    location = Path(folder) / "report" if out is None else Path(out)
+    location = (
+        as_path(folder, ArtifactError) / "report" if out is None else as_path(out, ArtifactError)
+    )
     texts = {f"tables/{table.key}.tex": latex_table(table) for table in tables}
     texts |= {f"figures/{picture.name}.svg": picture.svg for picture in pictures}
     texts["results.csv"] = csv_table(tables)

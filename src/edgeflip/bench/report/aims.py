@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from edgeflip.bench.report.published import LABELS, VARIANTS, label, published
-from edgeflip.bench.report.results import Results, Row
+from edgeflip.bench.report.results import Results, Row, has_size
 from edgeflip.bench.report.summary import Summaries
 from edgeflip.bench.report.tables import ReportTable, TableRow, write_number
 from edgeflip.bench.report.versus import OURS, contests, rows_of
@@ -145,8 +145,8 @@ class _Judge:
     def _absolute(self) -> Iterator[Aim]:
         rows = list(self.rows[OURS].values())
         few = 7 if self.name in _TEXT else float("inf")
-        sizes = [row["size"] for row in rows if row["found"] and row["size"] <= few]
-        mutagenic = [row for row in rows if row["label"] == 0] if self.name == "mutag0" else []
+        sizes = [row["size"] for row in rows if has_size(row) and row["size"] <= few]
+        mutagenic = [row for row in rows if row.get("label") == 0] if self.name == "mutag0" else []
         ba, text = self.name in _BA, self.name in _TEXT
         wanted: list[tuple[str, float | None, float | None, bool]] = [
             ("minimality", self._value("minimality"), 1.0, True),
@@ -199,4 +199,4 @@ class _Judge:
 
 
 def _share(rows: Sequence[Row], limit: float = float("inf")) -> float | None:
-    return fmean(row["found"] and row["size"] <= limit for row in rows) if rows else None
+    return fmean(has_size(row) and row["size"] <= limit for row in rows) if rows else None

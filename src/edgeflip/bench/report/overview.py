@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from edgeflip.bench.report import published as paper
-from edgeflip.bench.report.results import Results, Row
+from edgeflip.bench.report.results import Results, Row, has_size
 from edgeflip.bench.report.summary import MethodSummary, Summaries, summarize_run
 from edgeflip.bench.report.tables import (
     NOTHING,
@@ -188,7 +188,7 @@ def _few_additions(graphs: Sequence[Row], limit: int | None) -> str:
     sizes = [
         row["size"]
         for row in graphs
-        if row.get("found") and (limit is None or len(row.get("added") or ()) <= limit)
+        if has_size(row) and (limit is None or len(row.get("added") or ()) <= limit)
     ]
     if not sizes:
         return NOTHING

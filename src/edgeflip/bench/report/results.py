@@ -103,7 +103,11 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     kinds: dict[str, list[Row]] = {}
     rows = {key_of(row): row for row in read.rows}
     for row in rows.values():
-        kinds.setdefault(str(row["kind"]), []).append(modern(row))
+        today = modern(row)
+        if today is not row:
+            # Of an older row some values stood elsewhere.
+            check_row(today, path)
+        kinds.setdefault(str(row["kind"]), []).append(today)
     return Results(
         meta=meta,
         graphs=tuple(kinds.get("graph", ())),
@@ -113,6 +117,11 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
         skipped=tuple(kinds.get("skipped", ())),
         notes=tuple(_notes(read, missing=(meta.get("rows") or 0) - len(rows))),
     )
+
+
+def has_size(row: Row) -> bool:
+    """Whether a graph was answered and the answer's edits are counted; rating may have failed."""
+    return bool(row.get("found")) and row.get("size") is not None
 
 
 def _notes(read: ReadRows, *, missing: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from edgeflip.errors import ConfigError
-from edgeflip.support import STRICT
+from edgeflip.support import STEEPEST, STRICT, WIDEST, check_at_most
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class DenoiserConfig:
                 "expected at least one layer and channel and a dropout in 0..1, got "
                 f"{self.layers}, {self.width} and {self.dropout}."
             )
+        check_at_most(self, layers=1_000, width=WIDEST)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class DiffusionConfig:
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
         checks = (self.check_every, self.check_draws)
-        counts = (self.epochs, self.batch_size, self.levels, self.max_graphs or 1, *checks)
+        graphs = 1 if self.max_graphs is None else self.max_graphs
+        counts = (self.epochs, self.batch_size, self.levels, graphs, *checks)
         if min(counts) < 1:
             raise ConfigError(
                 "expected epochs, batch_size, levels, max_graphs, check_every and check_draws of at "
@@ -89,6 +91,9 @@ class DiffusionConfig:
                 "expected learning_rate, decay and edge_weight above 0 and counterfactual of at least "
                 f"0, got {rates} and {self.counterfactual}."
             )
+        check_at_most(
+            self, levels=WIDEST, learning_rate=STEEPEST, decay=STEEPEST, edge_weight=STEEPEST
+        )
         if not (0 < self.max_noise <= 1 and 0 <= self.validation < 1):
             raise ConfigError(
                 "expected max_noise above 0 and up to 1 and validation from 0 to below 1, got "
@@ -118,7 +123,8 @@ class D4Config:
 
     def __post_init__(self) -> None:
         """Refuse to draw nothing."""
-        if min(self.candidates, self.levels or 1) < 1:
+        check_at_most(self, levels=WIDEST)
+        if min(self.candidates, 1 if self.levels is None else self.levels) < 1:
             raise ConfigError(
                 f"expected candidates and levels of at least 1, got {self.candidates} and {self.levels}."
             )

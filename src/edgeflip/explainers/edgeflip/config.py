@@ -9,7 +9,7 @@ from typing import Any, Literal
 from edgeflip.errors import ConfigError
 from edgeflip.links import LinkSettings, LinkTrainingConfig, PredictorConfig
 from edgeflip.pools import SizeConfig
-from edgeflip.support import STRICT
+from edgeflip.support import STRICT, check_at_most
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class BeamConfig:
                 "expected width, max_edits and moves of at least 1 and patience, promising and prior of at "
                 f"least 0, got {self}."
             )
+        check_at_most(self, max_edits=10_000)
         if not self.reach_factor > 0:
             raise ConfigError(f"expected a reach_factor above 0, got {self.reach_factor}.")
 

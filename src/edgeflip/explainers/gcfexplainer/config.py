@@ -61,7 +61,8 @@ class GCFConfig:
             raise ConfigError(
                 f"expected theta, theta_summary, alpha and teleport in 0..1, got {shares}."
             )
-        counts = (self.sample_size, self.steps_per_input, self.capacity, self.max_inputs or 1)
+        inputs = 1 if self.max_inputs is None else self.max_inputs
+        counts = (self.sample_size, self.steps_per_input, self.capacity, inputs)
         if min(counts) < 1 or self.own_steps < 0:
             raise ConfigError(
                 "expected sample_size, steps_per_input, capacity and max_inputs of at least 1 and "

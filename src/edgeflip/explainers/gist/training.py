@@ -23,7 +23,7 @@ from edgeflip.explainers.gist.network import (
     relaxed,
     symmetric,
 )
-from edgeflip.support import STRICT, progress_bar
+from edgeflip.support import STEEPEST, STRICT, WIDEST, check_at_most, progress_bar
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,14 @@ class GISTConfig:
                 "expected temperature and learning rate above 0 and a weight decay of at least 0, got "
                 f"{self.temperature}, {self.learning_rate} and {self.weight_decay}."
             )
+        check_at_most(
+            self,
+            hidden=WIDEST,
+            edge_width=WIDEST,
+            learning_rate=STEEPEST,
+            weight_decay=STEEPEST,
+            temperature=STEEPEST,
+        )
         if self.style not in ("reference", "differentiable"):
             raise ConfigError(f"expected style reference or differentiable, got {self.style!r}.")
         if self.negatives not in ("graph", "batch"):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from edgeflip.errors import ConfigError
-from edgeflip.support import STRICT
+from edgeflip.support import STEEPEST, STRICT, WIDEST, check_at_most
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class RSGGConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that leave nothing to learn or to try."""
-        counts = (self.batch_size, self.restarts, self.block, self.discriminator_width or 1)
+        width = 1 if self.discriminator_width is None else self.discriminator_width
+        counts = (self.batch_size, self.restarts, self.block, width)
         if min(counts) < 1 or min(self.epochs, self.additions) < 0:
             raise ConfigError(
                 "expected batch_size, restarts, block and discriminator_width of at least 1, epochs "
@@ -56,6 +57,7 @@ class RSGGConfig:
                 "expected a finite learning rate above 0 and noise of at least 0, got "
                 f"{self.learning_rate} and {self.noise}; correct the setting."
             )
+        check_at_most(self, discriminator_width=WIDEST, learning_rate=STEEPEST, noise=STEEPEST)
         if not 0 <= self.dropout < 1:
             raise ConfigError(
                 f"expected dropout of at least 0 and below 1, got {self.dropout}; use 0 for none."
