@@ -22,7 +22,8 @@ from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.matplotlib_backend import require_matplotlib
 from edgeflip.draw.molecules import draw_molecule, is_molecule
 from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, summary_html
-from edgeflip.draw.one_answer import answer_page, graph_size
+from edgeflip.draw.one_answer import answer_page
+from edgeflip.draw.page_parts import graph_size
 from edgeflip.draw.pages import report_document
 from edgeflip.draw.patterns import draw_summary
 from edgeflip.draw.picture import Picture

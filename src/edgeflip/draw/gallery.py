@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgeflip.draw.one_answer import chip
+from edgeflip.draw.page_parts import chip
 from edgeflip.draw.pages import document, script
 from edgeflip.draw.story import headline as headline_of
 from edgeflip.draw.story import predicted, proof, subject, text_of

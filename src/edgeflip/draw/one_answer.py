@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflip.core import EditSet, edge_pairs
+from edgeflip.core import EditSet
+from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, Scene, When
 from edgeflip.draw.story import (
     OutputRow,
-    Piece,
     figure,
     headline,
     output_rows,
@@ -33,8 +33,6 @@ from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
 _DIGITS = 5
 # Counterfactuals that a page has at most, and classes beside the drawing.
 _ROWS, _CLASSES = 50, 8
-# Names of edits up to this length are not broken into lines; the script has the same number.
-_WHOLE = 24
 _UNKNOWN = (
     "The edits cannot be switched here, because this answer came from a file and nobody said which "
     "model it is about. Save the page with oracle=."
@@ -399,62 +397,3 @@ def _map(drawing: Drawing) -> str:
         f'<section class="map" aria-label="{title}"><h2>{title}</h2>{picture}'
         f"<p>{plain_text(drawing.aside_note)}</p></section>"
     )
-
-
-def marked(pieces: Iterable[Piece]) -> str:
-    """A sentence as HTML, its names of edits marked."""
-    return "".join(
-        f'<span class="{kind}{" whole" if len(text) <= _WHOLE else ""}">{plain_text(text)}</span>'
-        if kind
-        else plain_text(text)
-        for text, kind in pieces
-    )
-
-
-def chip(move: Move) -> str:
-    """An edit in a few letters, with its sign."""
-    sign = "+" if move.kind == "added" else "−"
-    return (
-        f'<span class="chip is-{move.kind}"><b aria-hidden="true">{sign}</b>'
-        f'<span class="sr">{move.kind} </span>{plain_text(move.name)}</span>'
-    )
-
-
-def graph_size(answer: CounterfactualSet) -> str:
-    """The size of the input in words: `25 nodes, 30 edges`."""
-    count, edges = int(answer.graph.num_nodes or 0), len(edge_pairs(answer.graph))
-    names = {"bond": ("atom", "bond"), "link": ("word", "link")}
-    what = subject(answer, [])
-    node, edge = names.get(what.noun if what else "", ("node", "edge"))
-    return f"{count:,} {node}{'s'[: count != 1]}, {edges:,} {edge}{'s'[: edges != 1]}"
-
-
-def provenance(
-    answer: CounterfactualSet, entries: Sequence[Counterfactual]
-) -> list[tuple[str, str]]:
-    """What made an answer, for those who want to make it again."""
-    made, trace = answer.provenance, answer.trace
-    stages = ", ".join(
-        f"{name} {stage.seconds:.2f} s ({stage.oracle_calls:,} model passes)"
-        for name, stage in trace.stages.items()
-    )
-    ring = entries[0].ring if entries else None
-    budget = ", ".join(
-        f"{name.replace('_', ' ')} {value:g}" for name, value in made.budget.items() if value
-    )
-    conditions = str(getattr(answer.space, "conditions", ""))
-    rows = [
-        ("Method", made.method),
-        ("Seed", str(made.seed)),
-        (
-            "Search",
-            f"{trace.status.replace('_', ' ')}; ended by: {trace.stopped_by.replace('_', ' ')}",
-        ),
-        ("Stages", stages),
-        ("Ring", "" if ring is None else str(ring)),
-        ("Constraints", conditions),
-        ("Budget", budget),
-        ("Model", f"fingerprint {made.oracle}" if made.oracle else ""),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
-    ]
-    return [(name, value) for name, value in rows if value]

@@ -13,7 +13,8 @@ from urllib.parse import quote
 from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.grid import draw_grid
-from edgeflip.draw.one_answer import answer_page, graph_size
+from edgeflip.draw.one_answer import answer_page
+from edgeflip.draw.page_parts import graph_size
 from edgeflip.draw.picture import ENDINGS
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import Counterfactual, CounterfactualSet
