@@ -30,7 +30,7 @@ def graph(method: str, seed: int, number: int, **more: Any) -> Row:
         "label": 0,
         "truth": 0,
         "status": "found" if found else "exhausted",
-        "stopped_by": "space",
+        "stopped_by": "exhausted",
         "message": "" if found else "Searched all 12 edit sets.",
         "error": None,
         "found": found,

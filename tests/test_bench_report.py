@@ -20,7 +20,7 @@ from edgeflip.bench.report.figures import all_pictures
 from edgeflip.bench.report.results import without_paths
 from edgeflip.draw import Disc, Words
 from edgeflip.errors import ArtifactError, UnknownNameError
-from made_up_run import ODD, graph, made_up, write_run
+from made_up_run import META, ODD, graph, made_up, write_run
 
 # Reading.
 
@@ -289,3 +289,40 @@ def test_committed_pictures_are_those_of_their_csv_files() -> None:
         for picture in all_pictures(read_board(table)):
             kept = table.parent / "figures" / f"{picture.name}.svg"
             assert kept.read_text(encoding="utf-8").rstrip("\n") == picture.svg, kept.name
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"output_after": [0.2, 0.3, 0.5]}, "2 classes"),
+        ({"output": [0.2]}, "2 classes"),
+        ({"graph": 10**6}, "test graphs"),
+        ({"added": [[0, 10**6]]}, "node"),
+        ({"added": [[3, 3]]}, "(3, 3)"),
+        ({"status": "odd"}, "status"),
+        ({"explainer": None}, "explainer"),
+    ],
+)
+def test_a_row_that_cannot_be_drawn_is_a_note_and_no_end(
+    tmp_path: Path, change: dict[str, object], words: str
+) -> None:
+    sound = graph("edgeflip", 0, 0, size=1, output=[0.9, 0.1], output_after=[0.2, 0.8])
+    place = write_report(write_run(tmp_path / "sound", [sound]))
+    assert "is not shown" not in (place / "report.md").read_text("utf-8")
+    place = write_report(write_run(tmp_path / "run", [sound | change]))
+    page = (place / "report.md").read_text("utf-8")
+    assert "is not shown" in page
+    assert words in page
+
+
+@pytest.mark.parametrize("key", ["stopped_by", "added", "removed", "found", "status", "score"])
+def test_a_row_without_a_part_is_drawn_or_noted(tmp_path: Path, key: str) -> None:
+    row = graph("edgeflip", 0, 0, size=1, output=[0.9, 0.1], output_after=[0.2, 0.8])
+    del row[key]
+    assert (write_report(write_run(tmp_path / "run", [row])) / "report.html").exists()
+
+
+def test_own_data_of_a_run_that_is_no_table_is_one_sentence(tmp_path: Path) -> None:
+    spec = META["spec"] | {"data": "0"}  # type: ignore[operator]
+    with pytest.raises(ArtifactError, match="data"):
+        write_report(write_run(tmp_path / "run", made_up(), meta=META | {"spec": spec}))

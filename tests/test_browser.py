@@ -3,12 +3,17 @@
 import json
 import os
 import re
+from dataclasses import replace
 
 import pytest
 import torch
 
+from bench_rows import TINY
 from browser import Visit, browser
 from edgeflip import EdgeFlip, EditSet, explain, load_dataset, molecule_graph
+from edgeflip.bench.report import write_report
+from edgeflip.bench.run import run_bench
+from edgeflip.bench.spec import MethodSpec
 from edgeflip.draw import Exhibit, save_gallery
 from edgeflip.draw.pages import resource
 from edgeflip.testing import example_graphs, example_oracle
@@ -139,6 +144,17 @@ def test_a_gallery_is_filtered_and_sorted(running, gallery_file):
     visit.check()
 
 
+@pytest.fixture(scope="module")
+def report_file(tmp_path_factory):
+    """The report of a small benchmark that was really run, with its answers drawn."""
+    methods = (MethodSpec("random"), MethodSpec("cf2"))
+    folder = tmp_path_factory.mktemp("bench") / "run"
+    run_bench(replace(TINY, methods=methods), folder)
+    place = write_report(folder)
+    assert list((place / "figures").glob("answers-*.svg"))
+    return place / "report.html"
+
+
 def molecule_answer():
     pytest.importorskip("rdkit")
 
@@ -173,13 +189,14 @@ def sentence_answer():
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("kind", ["graph", "molecule", "sentence", "gallery"])
+@pytest.mark.parametrize("kind", ["graph", "molecule", "sentence", "gallery", "report"])
 def test_nobody_is_shut_out_of_a_page(
-    running, page_file, gallery_file, tmp_path, kind, width, dark
+    running, page_file, gallery_file, report_file, tmp_path, kind, width, dark
 ):
     files = {
         "graph": lambda: page_file,
         "gallery": lambda: gallery_file,
+        "report": lambda: report_file,
         "molecule": lambda: molecule_answer().save(tmp_path / "molecule.html"),
         "sentence": lambda: sentence_answer().save(tmp_path / "sentence.html"),
     }

@@ -109,6 +109,7 @@ class _Spec(_Shape):
     datasets: list[str] | None = None
     methods: list[_Method] | None = None
     seeds: list[_Whole] | None = None
+    data: dict[str, dict[str, Any]] | None = None
 
 
 class _Meta(_Shape):

@@ -35,7 +35,9 @@ from edgeflip.search.result import (
     CounterfactualSet,
     Provenance,
     Stage,
+    Status,
     Step,
+    StopReason,
     Trace,
 )
 from edgeflip.search.selection import (
@@ -72,7 +74,9 @@ __all__ = [
     "SizeWeightedFidelity",
     "SmallestFirst",
     "Stage",
+    "Status",
     "Step",
+    "StopReason",
     "Trace",
     "Watch",
     "certificate_of",

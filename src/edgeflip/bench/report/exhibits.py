@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
 
 from edgeflip.bench.report.figures import ReportFigure
 from edgeflip.bench.report.published import label
@@ -15,10 +18,46 @@ from edgeflip.bench.spec import OwnData
 from edgeflip.core import FREE, EditSet, PairEdits
 from edgeflip.datasets import DatasetBundle, load_dataset
 from edgeflip.draw import Exhibit, draw_grid
-from edgeflip.errors import EdgeflipError, unknown_name
+from edgeflip.errors import ArtifactError, EdgeflipError, unknown_name
 from edgeflip.oracle import ClassGoal
-from edgeflip.search import Counterfactual, CounterfactualSet, Provenance, Trace
-from edgeflip.support import RESULTS, as_path
+from edgeflip.search import (
+    Counterfactual,
+    CounterfactualSet,
+    Provenance,
+    Status,
+    StopReason,
+    Trace,
+)
+from edgeflip.support import RESULTS, STRICT, as_path, read_settings
+
+_Output: TypeAlias = tuple[float, ...]
+_Edges: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class _ShownRow:
+    """What a row must say to be drawn."""
+
+    __pydantic_config__ = STRICT
+
+    graph: Annotated[int, Field(ge=0)]
+    explainer: str
+    output: _Output
+    found: bool = False
+    seed: int = -1
+    status: Status | Literal["error"] | None = None
+    stopped_by: StopReason | None = None
+    message: str = ""
+    output_after: _Output | None = None
+    added: _Edges = ()
+    removed: _Edges = ()
+    fidelity: float | None = None
+    score: float | None = None
+
+    @classmethod
+    def of(cls, row: Row) -> _ShownRow:
+        known = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        return read_settings(cls, known, where="a row of a run", error=ArtifactError)
 
 
 def is_run(folder: str | os.PathLike[str]) -> bool:
@@ -73,65 +112,80 @@ def exhibits_of(
         for name in methods or results.methods:
             own = [row for row in rows if row["method"] == name and row.get("output")]
             chosen = [("", row) for row in own] if all_of else list(_chosen(own))
-            found += [
-                Exhibit(
-                    answer_of(row, bundle),
-                    f"{results.title(dataset)} {row['graph']}",
-                    data=results.title(dataset),
-                    method=label(name),
-                    mark=mark,
+            for mark, row in chosen:
+                title = f"{results.title(dataset)} {row['graph']}"
+                try:
+                    answer = answer_of(row, bundle)
+                except EdgeflipError as error:
+                    notes.append(f"{title} by {label(name)} is not shown: {error}")
+                    continue
+                found.append(
+                    Exhibit(
+                        answer, title, data=results.title(dataset), method=label(name), mark=mark
+                    )
                 )
-                for mark, row in chosen
-            ]
     return found, notes
 
 
 def _bundle(results: Results, dataset: str, data_dir: Path | None) -> DatasetBundle:
     own = (results.spec.get("data") or {}).get(dataset)
     if own is not None:
-        return OwnData(**own).load(dataset)
+        return read_settings(OwnData, own, where="own data of a run").load(dataset)
     return load_dataset(dataset, data_dir)
 
 
 def _chosen(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
     """The answer with the highest score, the one in the middle, and a graph without any."""
-    seed = min((row["seed"] for row in rows), default=0)
-    rows = sorted((row for row in rows if row["seed"] == seed), key=lambda row: row["graph"])
-    found = sorted((row for row in rows if row["found"]), key=lambda row: -(row["score"] or 0.0))
+    seed = min((row.get("seed", -1) for row in rows), default=0)
+    rows = [row for row in rows if row.get("seed", -1) == seed]
+    rows.sort(key=lambda row: int(row["graph"]))
+    found = [row for row in rows if row.get("found")]
+    found.sort(key=lambda row: -(row.get("score") or 0.0))
     if found:
         yield "best", found[0]
         middle = statistics.median_low(range(len(found)))
         if middle:
             yield "median", found[middle]
-    failed = [row for row in rows if not row["found"]]
+    failed = [row for row in rows if not row.get("found")]
     if failed:
         yield "failure", failed[0]
 
 
 def answer_of(row: Row, bundle: DatasetBundle) -> CounterfactualSet:
-    """What a row says, as an answer; the certificate is not among it."""
-    graph = bundle.test[row["graph"]]
-    before = tuple(float(value) for value in row["output"])
-    entries: tuple[Counterfactual, ...] = ()
-    if row["found"] and row.get("output_after"):
-        edits = EditSet(
-            added=frozenset((int(u), int(v)) for u, v in row["added"]),
-            removed=frozenset((int(u), int(v)) for u, v in row["removed"]),
+    """What a row says, as an answer; the certificate is not among it.
+
+    Raises:
+        ArtifactError: If the row is not one of such data.
+    """
+    shown = _ShownRow.of(row)
+    outputs = [shown.output, *([shown.output_after] if shown.output_after else [])]
+    classes = len(bundle.class_names or shown.output)
+    if shown.graph >= len(bundle.test) or {len(output) for output in outputs} != {classes}:
+        raise ArtifactError(
+            f"expected a row about one of {len(bundle.test)} test graphs and {classes} classes, got graph "
+            f"{shown.graph} and {', '.join(str(len(output)) for output in outputs)} probabilities; give the "
+            "data of the run."
         )
-        after = tuple(float(value) for value in row["output_after"])
-        fall = float(row.get("fidelity") or 0.0)
-        entries = (Counterfactual(edits, after, fall, float(row["score"] or 0.0), 0),)
-    status: Any = row["status"] if row["status"] != "error" else "not_applicable"
+    space = PairEdits.of(bundle.test[shown.graph], FREE, bundle.fill)
+    entries: tuple[Counterfactual, ...] = ()
+    if shown.found and shown.output_after:
+        edits = EditSet(added=frozenset(shown.added), removed=frozenset(shown.removed))
+        space.row(edits)
+        fall, score = shown.fidelity or 0.0, shown.score or 0.0
+        entries = (Counterfactual(edits, shown.output_after, fall, score, 0),)
+    status: Status = "not_applicable"
+    if shown.status is not None and shown.status != "error":
+        status = shown.status
     return CounterfactualSet(
-        space=PairEdits.of(graph, FREE, bundle.fill),
-        goal=ClassGoal(before, class_names=bundle.class_names),
-        output=before,
+        space=space,
+        goal=ClassGoal(shown.output, class_names=bundle.class_names),
+        output=shown.output,
         counterfactuals=entries,
-        trace=Trace(status, row["stopped_by"] or "not_applicable", message=row["message"]),
+        trace=Trace(status, shown.stopped_by or "not_applicable", message=shown.message),
         provenance=Provenance(
-            method=row["explainer"],
+            method=shown.explainer,
             config={},
-            seed=row["seed"],
+            seed=shown.seed,
             batch_size=None,
             oracle="",
             budget={},
