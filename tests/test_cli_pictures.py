@@ -111,3 +111,11 @@ def test_words_and_atoms_are_drawn_in_the_terminal(oracle_files, tmp_path, capsy
     out = capsys.readouterr().out
     assert "word0 word1" in out
     assert "╰" in out
+
+
+@pytest.mark.parametrize("ending", ["jpg", "txt"])
+def test_an_ending_that_nobody_writes_is_refused(oracle_files, tmp_path, capsys, ending):
+    path = tmp_path / f"why.{ending}"
+    assert run(oracle_files, "--out", path) == 2
+    assert "change the ending" in capsys.readouterr().err
+    assert not path.exists()

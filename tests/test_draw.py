@@ -232,7 +232,7 @@ def test_a_grid_shows_each_answer_with_its_classes():
 def test_a_trace_marks_rings_and_where_the_goal_was_reached(answer):
     scene = draw_trace(answer).scene
     texts = [item.text for item in scene.items if isinstance(item, Words)]
-    assert texts[0].startswith("Reached after ")
+    assert texts[0].startswith("Reached within ")
     rings = {step.ring for step in answer.trace.steps if step.ring is not None}
     assert ("stub" in styles(scene)) == bool(rings)
     assert any(text == "model passes" for text in texts)

@@ -8,9 +8,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
-from edgeflip import CounterfactualSet, EdgeFlip, bundle_from, explain
-from edgeflip.draw import Exhibit, answer_page, answers_html, gallery_page, save_gallery
+from edgeflip import CounterfactualSet, EdgeFlip, EditSet, bundle_from, explain
+from edgeflip.draw import (
+    Exhibit,
+    answer_page,
+    answers_html,
+    draw_answer,
+    gallery_page,
+    save_gallery,
+)
+from edgeflip.draw.symmetry import alike
 from edgeflip.errors import ConfigError
 from edgeflip.testing import example_graphs, example_oracle
 
@@ -283,3 +292,29 @@ def _parts(edges):
         [edge for place, edge in enumerate(edges) if mask >> place & 1]
         for mask in range(2 ** len(edges))
     ]
+
+
+def test_only_a_symmetry_of_the_graph_makes_counterfactuals_alike():
+    square = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
+    corners = [EditSet(removed={pair}) for pair in ((0, 1), (1, 2), (2, 3), (0, 3))]
+    plain = Data(x=torch.ones(4, 1), edge_index=square)
+    assert alike(plain, [*corners, EditSet(added={(0, 2)})]) == [[0, 1, 2, 3], [4]]
+    # A node that is not like the others leaves one mirror.
+    odd = Data(x=torch.tensor([[2.0], [1.0], [1.0], [1.0]]), edge_index=square)
+    assert alike(odd, corners) == [[0, 3], [1, 2]]
+    marked = Data(x=torch.ones(4, 1), edge_index=square, edge_attr=torch.eye(4).repeat(2, 1))
+    assert alike(marked, corners) == [[0], [1], [2], [3]]
+    # Equal outputs do not make them alike.
+    path = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 4], [1, 2, 3, 4, 0, 1, 2, 3]])
+    ends = [EditSet(added={pair}) for pair in ((0, 2), (0, 4), (2, 4))]
+    assert alike(Data(x=torch.ones(5, 1), edge_index=path), ends) == [[0, 2], [1]]
+
+
+def test_only_counterfactuals_of_the_answer_are_drawn():
+    first, second = (explain(example_oracle(), graph) for graph in example_graphs(2, seed=4))
+    with pytest.raises(ConfigError, match="of this answer"):
+        first.draw(second.best)
+    with pytest.raises(ConfigError, match="of this answer"):
+        first.draw(5)
+    with pytest.raises(ConfigError, match="draw_grid"):
+        draw_answer([first, second])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from edgeflip.cli.console import say
@@ -23,6 +24,12 @@ class Destination:
     """
 
     def __init__(self, out: Path | None, html: Path | None, *, several: bool) -> None:
+        ending = "" if out is None or out.is_dir() else out.suffix.lower()
+        if re.fullmatch(r"\.[a-z]{1,4}", ending) and ending not in _FILES:
+            raise ConfigError(
+                f"expected --out to name a folder or a file that ends in {', '.join(_FILES)}, got {out}; "
+                "change the ending."
+            )
         self.folder = out if out is not None and out.suffix.lower() not in _FILES else None
         self.files = [path for path in (out, html) if path is not None and path != self.folder]
         check_folder(self.folder)

@@ -20,7 +20,7 @@ from edgeflip.draw.story import (
     wrapped,
 )
 from edgeflip.draw.subject import Canvas, Drawing, Fact, Fault, drawing_of
-from edgeflip.errors import ConfigError
+from edgeflip.errors import ConfigError, shown
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import Counterfactual, CounterfactualSet
 
@@ -48,7 +48,8 @@ def draw_answer(
         A picture: notebooks show it, `save` writes it, `figure` hands it to matplotlib.
 
     Raises:
-        ConfigError: If the edits are of a kind that no drawer knows.
+        ConfigError: If the edits are of a kind that no drawer knows, or the counterfactual is none of the
+            answer's.
 
     Example:
         >>> from edgeflip import explain
@@ -57,7 +58,7 @@ def draw_answer(
         >>> picture.scene.label.startswith("Adding the edge")
         True
     """
-    entry = counterfactual or answer.smallest
+    entry = _own(answer, counterfactual)
     entries = [] if entry is None else [entry]
     what = subject(answer, entries)
     if what is None:
@@ -135,6 +136,23 @@ class _Sheet:
         for sentence in sentences:
             self.write(lines_of(sentence, TEXTS["note"], _INSIDE), "note")
         self.bottom += 18
+
+
+def _own(answer: CounterfactualSet, counterfactual: Counterfactual | None) -> Counterfactual | None:
+    """The counterfactual to draw: the one that is asked for, if it is the answer's, or the smallest."""
+    if not isinstance(answer, CounterfactualSet):
+        raise ConfigError(
+            f"expected one answer to draw, got {shown(answer)}; draw several with draw_grid."
+        )
+    if counterfactual is None:
+        return answer.smallest
+    own = [answer.smallest, *answer.counterfactuals]
+    if not any(counterfactual is entry or counterfactual == entry for entry in own):
+        raise ConfigError(
+            f"expected a counterfactual of this answer, got {shown(counterfactual)}; take one of "
+            "answer.counterfactuals."
+        )
+    return counterfactual
 
 
 def _body(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflip.core import EditSet
+from edgeflip.core import EditSet, PairEdits
 from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, Scene, When
@@ -25,6 +25,7 @@ from edgeflip.draw.story import (
 )
 from edgeflip.draw.subject import Canvas, Drawing, Fact, Move, Subject, drawing_of
 from edgeflip.draw.svg import plain_text, svg_part
+from edgeflip.draw.symmetry import alike
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
@@ -236,7 +237,7 @@ class _AnswerPage:
         return f'{name}<dd>{told}</dd><dd class="bars" aria-hidden="true">{bars}</dd>'
 
     def _list(self) -> str:
-        rows = [self._list_row(row) for row in _alike(self._entries)]
+        rows = [self._list_row(row) for row in _alike(self._answer, self._entries)]
         count = len(self._entries)
         title = "1 counterfactual" if count == 1 else f"{count} counterfactuals"
         hint = ""
@@ -244,7 +245,7 @@ class _AnswerPage:
             hint = ' <span class="tools">choose one to see it above, or step with ← and →</span>'
         to = "becomes"
         return (
-            f'<section class="lower" aria-label="Counterfactuals"><h2>{title}, the smallest first'
+            f'<section class="lower" aria-label="Counterfactuals"><h2>{title}, the smallest, then by score'
             f'{hint}</h2><table class="ranks"><thead><tr><th scope="col" class="n">rank</th>'
             f'<th scope="col">edits</th><th scope="col" class="n">size</th>'
             f'<th scope="col">{to}</th><th scope="col" class="n">score</th></tr></thead>'
@@ -368,14 +369,12 @@ def _rank(answer: CounterfactualSet, entry: Counterfactual) -> str:
     return str(places[0]) if places else "–"
 
 
-def _alike(entries: Sequence[Counterfactual]) -> list[_Row]:
-    """Rows of counterfactuals that only a symmetry of the graph tells apart: same size, same outputs."""
-    groups: dict[Any, list[int]] = {}
-    for place, entry in enumerate(entries):
-        edits: EditSet = entry.edits
-        outputs = tuple(round(value, 4) for value in entry.output)
-        groups.setdefault((len(edits.added), len(edits.removed), outputs), []).append(place)
-    return [_Row(places[0], tuple(places[1:])) for places in groups.values()]
+def _alike(answer: CounterfactualSet, entries: Sequence[Counterfactual]) -> list[_Row]:
+    """Rows of counterfactuals that only a symmetry of the graph tells apart."""
+    if not isinstance(answer.space, PairEdits):
+        return [_Row(place, ()) for place in range(len(entries))]
+    groups = alike(answer.space.input, [entry.edits for entry in entries])
+    return [_Row(places[0], tuple(places[1:])) for places in groups]
 
 
 def _when(when: When, made: Iterable[str]) -> str:

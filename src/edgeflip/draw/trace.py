@@ -44,7 +44,7 @@ def _title(answer: CounterfactualSet, steps: Sequence[Step]) -> str:
     first = next((step for step in steps if step.margin > 0), None)
     if first is None:
         return f"The goal was not reached in {passes:,} model passes"
-    found = f"Reached after {first.calls:,} of {passes:,} model passes"
+    found = f"Reached within {first.calls:,} of {passes:,} model passes"
     if answer.smallest is None:
         return found
     return f"{found}, with {counted_edits(answer.smallest.size)} at best"

@@ -23,9 +23,10 @@ def _outcome(answer: CounterfactualSet) -> str:
     if smallest is None:
         reason = answer.trace.message or answer.trace.status.replace("_", " ")
         return f"Found no edits that turn {before} into {answer.goal.wanted}: {reason}."
-    return (
-        f"{_phrase(answer, smallest)} turns {before} into {answer.goal.describe(smallest.output)}."
-    )
+    after = answer.goal.describe(smallest.output)
+    # What is asked of a value does not show in the value itself.
+    asked = f"; wanted was {answer.goal.wanted}" if hasattr(answer.goal, "threshold") else ""
+    return f"{_phrase(answer, smallest)} turns {before} into {after}{asked}."
 
 
 def _phrase(answer: CounterfactualSet, entry: Counterfactual) -> str:
