@@ -26,7 +26,7 @@ from edgeflip.draw import (
     register_drawer,
     subject_of,
 )
-from edgeflip.draw.layout import node_places
+from edgeflip.draw.layout import nearby, node_places
 from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.subject import _DRAWERS
 from edgeflip.errors import ConfigError
@@ -295,3 +295,12 @@ def test_a_notebook_shows_a_picture_that_follows_its_theme(answer):
     svg = Picture(answer.draw().scene)._repr_svg_()
     assert "prefers-color-scheme:dark" in svg
     assert "<script" not in svg
+
+
+def test_neighbours_of_the_edits_are_drawn_before_a_core_elsewhere():
+    ring = [(node, (node + 1) % 50) for node in range(50)]
+    nodes = nearby(ring, [0, 5], list(range(20, 45)), steps=3, limit=20)
+    assert nodes[:2] == [0, 5]
+    assert {1, 49, 4, 6} <= set(nodes)
+    assert len(nodes) == 20
+    assert set(nodes[6:]) <= set(range(20, 45))

@@ -317,7 +317,7 @@ def _fixed_ways(count: int) -> Any:
 def nearby(
     edges: Iterable[Edge], starts: Sequence[int], also: Sequence[int], *, steps: int, limit: int
 ) -> list[int]:
-    """Nodes around the edits: where they begin, the core, then step by step outwards.
+    """Nodes around the edits: where they begin, their neighbours, the core, then step by step outwards.
 
     Args:
         edges: Of the graph, before and after.
@@ -330,15 +330,15 @@ def nearby(
     for u, v in edges:
         around.setdefault(u, set()).add(v)
         around.setdefault(v, set()).add(u)
-    chosen = list(dict.fromkeys(starts))
-    chosen += [node for node in dict.fromkeys(also) if node not in chosen][
-        : max(0, limit - len(chosen))
-    ]
-    front = list(dict.fromkeys(starts))
-    for _ in range(steps):
+    chosen = front = list(dict.fromkeys(starts))
+    for step in range(steps):
         found = dict.fromkeys(
             other for node in front for other in sorted(around.get(node, ())) if other not in chosen
         )
         front = list(found)[: max(0, limit - len(chosen))]
-        chosen += front
+        chosen = chosen + front
+        if not step:
+            # Neighbours of the edits come before a core that lies elsewhere.
+            core = [node for node in dict.fromkeys(also) if node not in chosen]
+            chosen = chosen + core[: max(0, limit - len(chosen))]
     return chosen
