@@ -46,6 +46,11 @@ from edgeflip.oracle.protocols import (
     ValueOracle,
     gives_values,
 )
+from edgeflip.oracle.slopes import (
+    SLOPE_PASSES,
+    Slopes,
+    slopes_of,
+)
 from edgeflip.oracle.values import (
     ValueGoal,
 )
@@ -58,6 +63,7 @@ from edgeflip.oracle.wrapping import (
 )
 
 __all__ = [
+    "SLOPE_PASSES",
     "Allowance",
     "AnyOracle",
     "Budget",
@@ -76,6 +82,7 @@ __all__ = [
     "Oracle",
     "OutputReading",
     "SearchEnded",
+    "Slopes",
     "SoftGraphs",
     "Task",
     "ValueGoal",
@@ -91,5 +98,6 @@ __all__ = [
     "one_line",
     "outputs_of",
     "register_goal",
+    "slopes_of",
     "space_of",
 ]

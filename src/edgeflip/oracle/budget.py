@@ -194,6 +194,11 @@ class MeteredOracle:
         if self.out_of() is not None:
             raise self.exhausted()
 
+    def spend(self, passes: int) -> None:
+        """Count passes of the model that were made in another way; raises when there are none left."""
+        self.check()
+        self.calls += passes
+
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
         """Class probabilities [len(graphs), C]; raises `BudgetExhausted` when they do not fit."""
         self.refuse_if_ended()

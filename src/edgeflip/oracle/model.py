@@ -30,6 +30,7 @@ from edgeflip.oracle.calling import (
     device_for,
     joined,
 )
+from edgeflip.oracle.dense_gcn import DenseGraph
 from edgeflip.oracle.outputs import (
     OutputReader,
     Returns,
@@ -343,32 +344,56 @@ class ModelOracle:
         The matrices of a batch are the largest thing there is. They are laid out once per graph, and
         the few cells that differ are set before and set back after each call.
         """
-        projected, room = self._prepare(space.pairs, len(rows))
-        model: Any = self.model
+        logits, room = self._prepare(space.pairs, len(rows))
         indices, values = space.cells(rows)
         indices, values = indices.to(self.device), values.to(room)
         cells = room.view(-1)
         cells[indices] = values
         try:
-            return self._guarded(lambda: model.dense_logits(projected, room[: len(rows)]))
+            return self._guarded(lambda: logits(room[: len(rows)]))
         finally:
             cells[indices] = 1.0 - values
 
-    def _prepare(self, pairs: PairSpace, count: int) -> tuple[Tensor, Tensor]:
-        """What edits do not change, once per graph and thread, and matrices for so many candidates."""
+    def dense_versions(self, space: PairEdits, rows: Tensor) -> tuple[DenseGraph, Tensor] | None:
+        """Our own GCN bound to a graph, and a matrix per candidate; None for other models."""
+        if not (self.uses_dense_path(space.input) and hasattr(self.model, "on_graph")):
+            return None
+        _, room = self._prepare(space.pairs, len(rows))
+        matrices = room[: len(rows)].clone()
+        indices, values = space.cells(rows)
+        matrices.view(-1)[indices.to(self.device)] = values.to(matrices)
+        return self._local.prepared[3], matrices
+
+    def _prepare(
+        self, pairs: PairSpace, count: int
+    ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+        """Logits of matrices, bound once per graph and thread, and matrices for so many candidates."""
         prepared = getattr(self._local, "prepared", None)
         if prepared is None or prepared[0] is not pairs:
-            model: Any = self.model
-            x = pairs.graph.x
-            projected = self._guarded(lambda: model.project(x.to(self.device)))
-            prepared = (pairs, projected, base_adjacency(pairs).to(projected)[None])
-        _, projected, room = prepared
+            prepared = self._bind(pairs)
+        _, logits, room, bound = prepared
         if len(room) < count:
             # Where a few are needed, soon a few more will be; making many takes longer than asking.
             limit = count if count > _FEW else 4 * count
             room = room[:1].repeat(min(limit, self._step(pairs.graph)), 1, 1)
-        self._local.prepared = (pairs, projected, room)
-        return projected, room
+        self._local.prepared = (pairs, logits, room, bound)
+        return logits, room
+
+    def _bind(self, pairs: PairSpace) -> tuple[Any, ...]:
+        """What edits do not change."""
+        model: Any = self.model
+        x = pairs.graph.x.to(self.device)
+        matrix = base_adjacency(pairs).to(x)
+        if hasattr(model, "on_graph"):
+            bound = self._guarded(lambda: model.on_graph(x))
+            return pairs, bound.logits, matrix.to(bound.projected)[None], bound
+        projected = self._guarded(lambda: model.project(x))
+
+        def logits(matrices: Tensor) -> Tensor:
+            found: Tensor = model.dense_logits(projected, matrices)
+            return found
+
+        return pairs, logits, matrix.to(projected)[None], None
 
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:

@@ -31,13 +31,23 @@ class BeamConfig:
 
     __pydantic_config__ = STRICT
 
-    width: int = 12
+    width: int = 8
+    moves: int = 16
+    slope_moves: int = 8
+    wide_width: int = 48
+    wide_moves: int = 32
+    wide_slope_moves: int = 16
+    wide_share: float = 0.1
+    singles: int = 400
+    pool: int = 2000
     max_edits: int = 15
-    moves: int = 256
+    leap_edits: int = 7
+    islands: int = 8
     reach_factor: float = 1.5
     patience: int = 1
     prior: float = 0.005
-    promising: int = 48
+    promising: int = 0
+    use_links: bool = True
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
@@ -96,6 +106,7 @@ class EdgeFlipConfig:
     max_removal_sets: int = 500
     ring0_edits: int = 3
     ring0_candidates: int = 3000
+    ring0_pairs: int = 3000
     ring_tolerance: float = 0.1
     early_tolerance: float = 0.02
     beam: BeamConfig = field(default_factory=BeamConfig)

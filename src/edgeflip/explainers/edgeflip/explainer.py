@@ -16,14 +16,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.explainers.edgeflip.beam import Beam, ask_combinations
+from edgeflip.explainers.edgeflip.guided import GuidedBeam
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
 from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
 from edgeflip.explainers.running import GraphSearch, PairSearch
 from edgeflip.explainers.with_links import LinkExplainer
 from edgeflip.factual import make_factual, occluded
 from edgeflip.links import LinkSettings
-from edgeflip.oracle import ClassGoal, ValueGoal, gives_values
+from edgeflip.oracle import ClassGoal, ValueGoal, gives_values, slopes_of
 from edgeflip.search import Ended, needs_of
 
 # Edits of ring 0 at least, where single edits are hardly enough.
@@ -135,38 +135,35 @@ class _Rings:
 
     def _ring_1(self, _: Tensor) -> None:
         """A larger factual subgraph and a lower threshold."""
-        if self._links is not None:
+        if self._links is not None and self._config.beam.use_links:
             removable = self._deconstruct(ring=1)
             self._ask_likely(removable, min(2, self._ring0_edits), widened=True)
 
     def _ring_2(self, _: Tensor) -> None:
         """A beam over all edits, led by the oracle."""
-        search, seen = self._search, []
+        search, patience = self._search, self._config.beam.patience
 
         def enough(size: int) -> bool:
             """Some levels after a flip, or when larger sets cannot score higher."""
-            if search.found:
-                seen.append(size)
-            late = len(seen) > self._config.beam.patience
-            return late or search.best_score >= self._ceiling(size)
+            late = size > search.smallest + patience
+            return search.found and (late or search.best_score >= self._ceiling(size))
 
+        slopes = slopes_of(search.oracle, search.space, search.goal)
+        pool = search.space.allowed[: self._config.beam.pool]
+        search.note(led_by="inherited effects" + (f" and slopes ({slopes.name})" if slopes else ""))
+        self._beam = GuidedBeam(search, self._config.beam, pool, slopes)
         self._beam.grow(enough)
 
     def _ring_3(self, _: Tensor) -> None:
-        """Combinations of the most promising single edits."""
-        largest = min(self._search.space.max_cost, self._config.beam.max_edits)
-        ask_combinations(self._search, self._beam.singles, self._config.beam, largest)
+        """All pairs of the most promising single edits, where a pair could still be the best."""
+        search, promising = self._search, self._config.beam.promising
+        if search.smallest > 2 or search.best_score >= self._ceiling(2) or promising < 2:
+            return
+        if min(search.space.max_cost, self._config.beam.max_edits) >= 2:
+            best = self._beam.best_singles(promising)
+            search.ask(torch.combinations(best, 2))
 
     # What the rings share.
-
-    @cached_property
-    def _beam(self) -> Beam:
-        # Rating all pairs takes as long as ring 0, which is often enough; so only when it is reached.
-        search, likelihood = self._search, None
-        if self._links is not None:
-            with search.stage("reconstruct"):
-                likelihood = self._links.pair_probabilities(search.space.pairs, check=search.check)
-        return Beam(search, self._config.beam, likelihood)
 
     @property
     def _ring0_edits(self) -> int:
@@ -180,7 +177,7 @@ class _Rings:
         return min(config.remove.max + config.add.max, edits)
 
     def _ask_likely(self, removable: Tensor, most_edits: int, *, widened: bool) -> None:
-        if self._links is None:
+        if self._links is None or not self._config.beam.use_links:
             return
         config, search = self._config, self._search
         found = Deconstructed(

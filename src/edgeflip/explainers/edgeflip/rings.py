@@ -55,7 +55,7 @@ def small_sets(search: GraphSearch, config: EdgeFlipConfig, removable: Tensor) -
     if config.add.max and limits.max_added and len(within):
         search.ask(within[:, None])
         yield 1
-    if most_removed >= 2 and 1 <= math.comb(len(removable), 2) <= config.ring0_candidates:
+    if most_removed >= 2 and 1 <= math.comb(len(removable), 2) <= config.ring0_pairs:
         for part in torch.combinations(removable, 2).split(_SMALL_BLOCK):
             search.ask(part)
         yield 2

@@ -1,0 +1,230 @@
+"""Ring 2: a narrow beam over edit sets, led by what single edits were found to do.
+
+Every allowed edit is tried alone, exactly. What it changed is a table that all larger sets inherit: the
+most promising edits of a set are those whose known effects, added to what the oracle said of the set,
+come nearest to the goal. What is asked at a set corrects its table, and the sets that grow from it
+inherit the correction. This needs no gradient, so it serves any oracle; where there is one, a few further
+edits are chosen by their slopes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from edgeflip.core import candidate_keys, first_occurrences, widened
+from edgeflip.explainers.edgeflip.config import BeamConfig
+from edgeflip.explainers.edgeflip.leaps import leaps
+from edgeflip.explainers.running import GraphSearch
+from edgeflip.oracle import SLOPE_PASSES, Slopes
+
+_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Edit sets of one size from which the beam may go on.
+
+    Attributes:
+        rows: Their moves [states, size].
+        margins: How far each is along every way to the goal [states, ways].
+        effects: By how much each move of the pool is expected to raise them [states, moves, ways].
+    """
+
+    rows: Tensor
+    margins: Tensor
+    effects: Tensor
+
+    def __len__(self) -> int:
+        """Number of states."""
+        return len(self.rows)
+
+    def at(self, index: Tensor) -> States:
+        """Some of them."""
+        return States(self.rows[index], self.margins[index], self.effects[index])
+
+
+class GuidedBeam:
+    """The beam.
+
+    Args:
+        search: The search.
+        settings: Widths and limits.
+        pool: Moves to grow by, ascending [moves].
+        slopes: Where they come from, None for a black box.
+    """
+
+    def __init__(
+        self,
+        search: GraphSearch,
+        settings: BeamConfig,
+        pool: Tensor,
+        slopes: Slopes | None,
+    ) -> None:
+        self._search, self._settings = search, settings
+        self._pool, self._slopes = pool, slopes
+        self._largest = min(settings.max_edits, search.space.max_cost)
+        self._waiting: dict[int, list[States]] = {}
+        self._start = _margins(search, search.output[None])[0]
+        self._keep = max(settings.width, settings.wide_width)
+
+    def grow(self, enough: Callable[[int], bool]) -> None:
+        """Single edits, leaps, a narrow beam, and a wide one where that came near.
+
+        Args:
+            enough: Whether sets of so many edits are no longer worth a look.
+        """
+        settings = self._settings
+        singles = self._singles()
+        if not enough(2):
+            self._leap(singles)
+        nearest = self._beam(settings.width, settings.moves, settings.slope_moves, enough)
+        # Both are below 0 while nothing has reached the goal.
+        near = settings.wide_share * float(self._start.max())
+        if not self._search.found and nearest > near:
+            self._search.note(widened=True)
+            self._beam(
+                settings.wide_width, settings.wide_moves, settings.wide_slope_moves, enough
+            )
+
+    def best_singles(self, limit: int) -> Tensor:
+        """The moves that came nearest to the goal alone, best first [at most limit]."""
+        order = self._alone.amax(dim=1).argsort(descending=True, stable=True)[:limit]
+        return self._pool[order]
+
+    def _singles(self) -> Tensor:
+        """Try single edits; what each was found to do [moves, ways]."""
+        search, pool = self._search, self._pool
+        tried = pool
+        effects = torch.zeros(len(pool), self._start.numel())
+        if len(pool) > self._settings.singles:
+            slopes = self._slope(torch.empty(1, 0, dtype=torch.long))
+            if slopes is None:
+                tried = pool[: self._settings.singles]
+            else:
+                best = slopes[0].topk(self._settings.singles).indices
+                tried = pool[best.sort().values]
+        outputs = search.ask(tried[:, None]).outputs
+        margins = _margins(search, outputs)
+        places = torch.searchsorted(pool, tried)
+        effects[places] = (margins - self._start).nan_to_num(nan=0.0)
+        self._alone = effects
+        # What is not allowed alone may be beside another, but nothing says that it helps.
+        self._take(1, tried[:, None], margins, effects[None])
+        return effects
+
+    def _leap(self, effects: Tensor) -> None:
+        """Several edits at once, which single steps do not reach."""
+        largest = min(self._largest, self._settings.leap_edits)
+        for rows in leaps(self._search.space, self._pool, effects, self._settings, largest):
+            outputs = self._search.ask(rows).outputs
+            self._take(rows.size(1), rows, _margins(self._search, outputs), effects[None])
+
+    def _take(
+        self, size: int, rows: Tensor, margins: Tensor, effects: Tensor, parents: Tensor | None = None
+    ) -> None:
+        """Let the best of a block wait for their level."""
+        if size >= self._largest or not len(rows):
+            return
+        best = self._chosen(margins, self._keep)
+        own = (
+            effects.expand(len(best), -1, -1) if parents is None else effects[parents[best]]
+        )
+        self._waiting.setdefault(size, []).append(States(rows[best], margins[best], own))
+
+    def _beam(
+        self, width: int, moves: int, slope_moves: int, enough: Callable[[int], bool]
+    ) -> float:
+        """Level by level; the nearest it came to the goal."""
+        trail = [float(self._start.max())]
+        for size in range(1, self._largest):
+            if enough(size + 1):
+                break
+            if size not in self._waiting:
+                continue
+            states = self._joined(size, width)
+            if not len(states):
+                continue
+            trail.append(float(states.margins.max()))
+            if self._is_hopeless(trail, size):
+                break
+            self._expand(states, size, moves, slope_moves)
+        return max(trail)
+
+    def _joined(self, size: int, width: int) -> States:
+        """The best distinct states that wait at a size."""
+        waiting = self._waiting[size]
+        states = States(
+            torch.cat([each.rows for each in waiting]),
+            torch.cat([each.margins for each in waiting]),
+            torch.cat([each.effects for each in waiting]),
+        )
+        self._waiting[size] = [states]
+        distinct = first_occurrences(candidate_keys(states.rows)).nonzero().flatten()
+        return states.at(distinct[self._chosen(states.margins[distinct], width)])
+
+    def _is_hopeless(self, trail: list[float], size: int) -> bool:
+        """Whether the recent strides, taken at all levels left, would not reach the goal."""
+        if self._search.found or len(trail) < 4:
+            return False
+        stride = max(trail[-1] - trail[-2], trail[-2] - trail[-3], 0.0)
+        return -trail[-1] > self._settings.reach_factor * stride * (self._largest - size)
+
+    def _expand(self, states: States, size: int, moves: int, slope_moves: int) -> None:
+        """Ask about the most promising children of states, which inherit what is found out."""
+        pool, search = self._pool, self._search
+        done = (states.rows[:, :, None] == pool).any(dim=1)
+        left = max(0, len(pool) - size)
+        guess = (states.margins[:, None] + states.effects).amax(dim=2).masked_fill(done, -math.inf)
+        chosen = guess.topk(min(moves, left), dim=1).indices
+        further = min(slope_moves, left - chosen.size(1))
+        if further > 0 and (slopes := self._slope(states.rows)) is not None:
+            slopes = slopes.masked_fill(done, -math.inf).scatter(1, chosen, -math.inf)
+            chosen = torch.cat([chosen, slopes.topk(further, dim=1).indices], dim=1)
+        if not chosen.numel():
+            return
+        parents = torch.arange(len(states)).repeat_interleave(chosen.size(1))
+        places = chosen.flatten()
+        rows = torch.cat([states.rows[parents], pool[places][:, None]], dim=1)
+        distinct = first_occurrences(candidate_keys(rows))
+        rows, parents, places = rows[distinct], parents[distinct], places[distinct]
+        margins = _margins(search, _ask(search, rows))
+        effects = states.effects.clone()
+        found = margins - states.margins[parents]
+        known = ~found.isnan().any(dim=1)
+        effects[parents[known], places[known]] = found[known]
+        self._take(size + 1, rows, margins, effects, parents)
+
+    def _chosen(self, margins: Tensor, width: int) -> Tensor:
+        """Indices of the best: half by their best way, half with a share for every way."""
+        ways = margins.size(1)
+        best = margins.amax(dim=1).nan_to_num(nan=-math.inf)
+        if ways == 1:
+            order = best.argsort(descending=True, stable=True)[:width]
+            return order[torch.isfinite(best[order])]
+        order = best.argsort(descending=True, stable=True)[: width - width // 2]
+        share = max(1, width // 2 // ways)
+        each = margins.nan_to_num(nan=-math.inf).argsort(dim=0, descending=True, stable=True)[:share]
+        together = torch.cat([order, each.flatten()])
+        together = together[first_occurrences(together)]
+        return together[torch.isfinite(best[together])]
+
+    def _slope(self, rows: Tensor) -> Tensor | None:
+        if self._slopes is None:
+            return None
+        with self._search.stage("slopes"):
+            self._search.oracle.spend(SLOPE_PASSES * len(rows))
+            return self._slopes.of(rows, self._pool)
+
+
+def _margins(search: GraphSearch, outputs: Tensor) -> Tensor:
+    return search.goal.margins(outputs).float()
+
+
+def _ask(search: GraphSearch, rows: Tensor) -> Tensor:
+    """The oracle's outputs of candidates, NaN where they were refused."""
+    return torch.cat([search.ask(part).outputs for part in rows.split(_BLOCK)])

@@ -1,0 +1,161 @@
+"""How a goal's margin changes with every single move, to first order: one backward pass for many states.
+
+A slope is a guess that costs little and is asked of the model itself, not of edited graphs. Searches use
+it to choose what to ask about; no answer rests on it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from edgeflip.core import PAD, PairEdits, PairSpace
+from edgeflip.errors import NotApplicableError, OracleError
+from edgeflip.oracle.budget import AnyOracle, MeteredOracle
+from edgeflip.oracle.goal import Goal
+from edgeflip.oracle.model import ModelOracle
+from edgeflip.oracle.weighted import SoftGraphs
+
+SLOPE_PASSES = 3
+"""What a slope counts beside answers: a pass forward, and a backward one that takes as long as two."""
+
+
+class Slopes(Protocol):
+    """Slopes of the moves of one graph."""
+
+    @property
+    def name(self) -> str:
+        """What they are taken with respect to, in words."""
+        ...
+
+    def of(self, rows: Tensor, ids: Tensor) -> Tensor:
+        """By how much each move would raise the best margin of each candidate [rows, moves].
+
+        Args:
+            rows: Normalised candidates [rows, width].
+            ids: Moves [moves].
+        """
+        ...
+
+
+def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -> Slopes | None:
+    """Slopes where the oracle can be differentiated, None where it cannot.
+
+    Args:
+        oracle: Any oracle; a `MeteredOracle` is looked through.
+        space: What is edited.
+        goal: Whose margin is meant.
+    """
+    inner = oracle.oracle if isinstance(oracle, MeteredOracle) else oracle
+    if not isinstance(inner, ModelOracle) or inner.returns != "logits":
+        return None
+    if inner.dense_versions(space, torch.empty(1, 0, dtype=torch.long)) is not None:
+        return _MessageSlopes(inner, space, goal)
+    return None if inner.task == "regression" else _WeightSlopes.if_they_agree(inner, space, goal)
+
+
+class _MessageSlopes:
+    """Through the matrix that every layer multiplies with, whose change by a move is known exactly.
+
+    Twice as good a guess as the derivative in the adjacency itself: a move also changes how the
+    messages of its two ends are divided by their degrees.
+    """
+
+    name = "message matrix"
+
+    def __init__(self, oracle: ModelOracle, space: PairEdits, goal: Goal) -> None:
+        self._oracle, self._space, self._goal = oracle, space, goal
+
+    def of(self, rows: Tensor, ids: Tensor) -> Tensor:
+        """See `Slopes`."""
+        oracle = self._oracle
+        with oracle.frozen():
+            versions = oracle.dense_versions(self._space, rows)
+            assert versions is not None
+            bound, matrices = versions
+            messages = bound.layers.messages(matrices).detach().requires_grad_()
+            with torch.enable_grad():
+                logits = oracle.logits_with(lambda: bound.logits_of_messages(messages), len(rows))
+                outputs = logits if oracle.task == "regression" else logits.softmax(dim=1)
+                margin = self._goal.margins(outputs).amax(dim=1).sum()
+                (gradient,) = torch.autograd.grad(margin, messages)
+        both, matrices = (gradient + gradient.transpose(1, 2)).cpu(), matrices.cpu()
+        u, v = self._space.pairs.ends(ids)
+        present = matrices[:, u, v] > 0.5
+        if not bound.layers.normalize:
+            return torch.where(present, -both[:, u, v], both[:, u, v])
+        return _normalised_change(both, messages.detach().cpu(), matrices, u, v, present)
+
+
+def _normalised_change(
+    both: Tensor, messages: Tensor, matrices: Tensor, u: Tensor, v: Tensor, present: Tensor
+) -> Tensor:
+    """Gradient times the exact change of a matrix that is divided by the roots of both degrees.
+
+    Args:
+        both: The gradient and its transpose added up [rows, n, n].
+        messages: The divided matrices [rows, n, n].
+        matrices: Adjacency with self loops [rows, n, n].
+        u: One end of each move [moves].
+        v: The other end [moves].
+        present: Whether the edge is there [rows, moves].
+    """
+    degree = matrices.sum(dim=2)
+    pull = both * messages
+    loop = pull.diagonal(dim1=1, dim2=2) / 2
+    rest = pull.sum(dim=2) - 2 * loop
+
+    def shift(ratio: Tensor) -> Tensor:
+        """What it does to all other messages of a node that its degree changes [rows, n]."""
+        return (ratio - 1) * rest + (ratio**2 - 1) * loop
+
+    up, down = (degree / (degree + 1)).sqrt(), (degree / (degree - 1).clamp(min=0.5)).sqrt()
+    more, less, after = shift(up), shift(down), (degree + 1).rsqrt()
+    gain = more[:, u] + more[:, v] + both[:, u, v] * after[:, u] * after[:, v]
+    loss = less[:, u] + less[:, v] - pull[:, u, v] * (down[:, u] + down[:, v] - 1)
+    return torch.where(present, loss, gain)
+
+
+class _WeightSlopes:
+    """Through edge weights: edges may fade, and missing edges stand by with weight 0."""
+
+    name = "edge weights"
+
+    def __init__(self, oracle: ModelOracle, space: PairEdits, goal: Goal) -> None:
+        self._oracle, self._space, self._goal = oracle, space, goal
+        self._known: tuple[Tensor, SoftGraphs] | None = None
+
+    @classmethod
+    def if_they_agree(
+        cls, oracle: ModelOracle, space: PairEdits, goal: Goal
+    ) -> _WeightSlopes | None:
+        """None where the model takes no weights, or weights do not stand for all it reads of an edge."""
+        made = cls(oracle, space, goal)
+        few = space.pairs.edge_ids[:1]
+        try:
+            same = made._soft(few).agree(oracle.predict_proba([space.input]))
+        except (NotApplicableError, OracleError):
+            return None
+        return made if bool(same.all()) else None
+
+    def of(self, rows: Tensor, ids: Tensor) -> Tensor:
+        """See `Slopes`."""
+        used = rows[rows != PAD].unique()
+        outside = used[~torch.isin(used, ids)]
+        soft = self._soft(torch.cat([ids, outside]))
+        order = torch.cat([ids, outside])
+        toggled = (rows[:, :, None] == order).any(dim=1)
+        weights = (soft.original - toggled.float()).abs().requires_grad_()
+        with torch.enable_grad():
+            logits = soft.logits(weights)[:, 0]
+            margin = self._goal.margins(logits.softmax(dim=1)).amax(dim=1).sum()
+            (gradient,) = torch.autograd.grad(margin, weights)
+        return (gradient * (1 - 2 * weights.detach()))[:, : len(ids)]
+
+    def _soft(self, ids: Tensor) -> SoftGraphs:
+        if self._known is None or not torch.equal(self._known[0], ids):
+            pairs: PairSpace = self._space.pairs
+            self._known = (ids, SoftGraphs(self._oracle, [pairs], [ids]))
+        return self._known[1]
