@@ -34,19 +34,22 @@ class BeamConfig:
     width: int = 8
     moves: int = 16
     slope_moves: int = 8
-    wide_width: int = 48
-    wide_moves: int = 32
-    wide_slope_moves: int = 16
+    early_factor: float = 1.0
+    early_edits: int = 2
+    wide_width: int = 24
+    wide_moves: int = 24
+    wide_slope_moves: int = 12
     wide_share: float = 0.1
     singles: int = 400
     pool: int = 2000
     max_edits: int = 15
     leap_edits: int = 7
     islands: int = 8
+    leap_seats: int = 2
     reach_factor: float = 1.5
     patience: int = 1
     prior: float = 0.005
-    promising: int = 0
+    promising: int = 48
     use_links: bool = True
 
     def __post_init__(self) -> None:
@@ -106,7 +109,7 @@ class EdgeFlipConfig:
     max_removal_sets: int = 500
     ring0_edits: int = 3
     ring0_candidates: int = 3000
-    ring0_pairs: int = 3000
+    ring0_pairs: int = 66
     ring_tolerance: float = 0.1
     early_tolerance: float = 0.02
     beam: BeamConfig = field(default_factory=BeamConfig)

@@ -157,7 +157,7 @@ class _Rings:
     def _ring_3(self, _: Tensor) -> None:
         """All pairs of the most promising single edits, where a pair could still be the best."""
         search, promising = self._search, self._config.beam.promising
-        if search.smallest > 2 or search.best_score >= self._ceiling(2) or promising < 2:
+        if search.smallest > 1 or search.best_score >= self._ceiling(2) or promising < 2:
             return
         if min(search.space.max_cost, self._config.beam.max_edits) >= 2:
             best = self._beam.best_singles(promising)

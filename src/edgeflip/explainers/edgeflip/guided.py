@@ -33,11 +33,13 @@ class States:
         rows: Their moves [states, size].
         margins: How far each is along every way to the goal [states, ways].
         effects: By how much each move of the pool is expected to raise them [states, moves, ways].
+        leapt: Whether it began with a leap [states].
     """
 
     rows: Tensor
     margins: Tensor
     effects: Tensor
+    leapt: Tensor
 
     def __len__(self) -> int:
         """Number of states."""
@@ -45,7 +47,9 @@ class States:
 
     def at(self, index: Tensor) -> States:
         """Some of them."""
-        return States(self.rows[index], self.margins[index], self.effects[index])
+        return States(
+            self.rows[index], self.margins[index], self.effects[index], self.leapt[index]
+        )
 
 
 class GuidedBeam:
@@ -70,7 +74,7 @@ class GuidedBeam:
         self._largest = min(settings.max_edits, search.space.max_cost)
         self._waiting: dict[int, list[States]] = {}
         self._start = _margins(search, search.output[None])[0]
-        self._keep = max(settings.width, settings.wide_width)
+        self._keep = max(round(settings.width * settings.early_factor), settings.wide_width)
 
     def grow(self, enough: Callable[[int], bool]) -> None:
         """Single edits, leaps, a narrow beam, and a wide one where that came near.
@@ -114,27 +118,43 @@ class GuidedBeam:
         effects[places] = (margins - self._start).nan_to_num(nan=0.0)
         self._alone = effects
         # What is not allowed alone may be beside another, but nothing says that it helps.
-        self._take(1, tried[:, None], margins, effects[None])
+        self._take(1, tried[:, None], margins, effects[None], torch.zeros(1, dtype=torch.bool))
         return effects
 
     def _leap(self, effects: Tensor) -> None:
         """Several edits at once, which single steps do not reach."""
-        largest = min(self._largest, self._settings.leap_edits)
-        for rows in leaps(self._search.space, self._pool, effects, self._settings, largest):
+        for rows in leaps(self._search.space, self._pool, effects, self._settings, self._largest):
             outputs = self._search.ask(rows).outputs
-            self._take(rows.size(1), rows, _margins(self._search, outputs), effects[None])
+            leapt = torch.ones(1, dtype=torch.bool)
+            self._take(rows.size(1), rows, _margins(self._search, outputs), effects[None], leapt)
 
     def _take(
-        self, size: int, rows: Tensor, margins: Tensor, effects: Tensor, parents: Tensor | None = None
+        self,
+        size: int,
+        rows: Tensor,
+        margins: Tensor,
+        effects: Tensor,
+        leapt: Tensor,
+        parents: Tensor | None = None,
     ) -> None:
         """Let the best of a block wait for their level."""
         if size >= self._largest or not len(rows):
             return
-        best = self._chosen(margins, self._keep)
-        own = (
-            effects.expand(len(best), -1, -1) if parents is None else effects[parents[best]]
-        )
-        self._waiting.setdefault(size, []).append(States(rows[best], margins[best], own))
+        parents = torch.zeros(len(rows), dtype=torch.long) if parents is None else parents
+        best = self._seated(margins, leapt[parents], self._keep)
+        owner = parents[best]
+        states = States(rows[best], margins[best], effects[owner], leapt[owner])
+        self._waiting.setdefault(size, []).append(states)
+
+    def _seated(self, margins: Tensor, leapt: Tensor, width: int) -> Tensor:
+        """Indices of the best, with some seats for those that began with a leap."""
+        best = self._chosen(margins, width)
+        seats = self._settings.leap_seats
+        where = leapt.nonzero().flatten()
+        if not seats or not len(where):
+            return best
+        together = torch.cat([best, where[self._chosen(margins[where], seats)]])
+        return together[first_occurrences(together)]
 
     def _beam(
         self, width: int, moves: int, slope_moves: int, enough: Callable[[int], bool]
@@ -146,7 +166,8 @@ class GuidedBeam:
                 break
             if size not in self._waiting:
                 continue
-            states = self._joined(size, width)
+            early = self._settings.early_factor if size <= self._settings.early_edits else 1.0
+            states = self._joined(size, round(width * early))
             if not len(states):
                 continue
             trail.append(float(states.margins.max()))
@@ -162,10 +183,12 @@ class GuidedBeam:
             torch.cat([each.rows for each in waiting]),
             torch.cat([each.margins for each in waiting]),
             torch.cat([each.effects for each in waiting]),
+            torch.cat([each.leapt for each in waiting]),
         )
         self._waiting[size] = [states]
         distinct = first_occurrences(candidate_keys(states.rows)).nonzero().flatten()
-        return states.at(distinct[self._chosen(states.margins[distinct], width)])
+        states = states.at(distinct)
+        return states.at(self._seated(states.margins, states.leapt, width))
 
     def _is_hopeless(self, trail: list[float], size: int) -> bool:
         """Whether the recent strides, taken at all levels left, would not reach the goal."""
@@ -197,7 +220,7 @@ class GuidedBeam:
         found = margins - states.margins[parents]
         known = ~found.isnan().any(dim=1)
         effects[parents[known], places[known]] = found[known]
-        self._take(size + 1, rows, margins, effects, parents)
+        self._take(size + 1, rows, margins, effects, states.leapt, parents)
 
     def _chosen(self, margins: Tensor, width: int) -> Tensor:
         """Indices of the best: half by their best way, half with a share for every way."""

@@ -38,7 +38,9 @@ def leaps(
     # A node one of whose edges must stay cannot be cut off.
     free = at_node.sum(dim=1) == degree
     lone = _lone(at_node, removals, degree, free)
-    islands = _islands(space, at_node, removals, degree, free, settings, largest)
+    islands = _islands(
+        space, at_node, removals, degree, free, settings, min(largest, settings.leap_edits)
+    )
     for size in range(2, largest + 1):
         rows = [part for part in (lone(size), islands(size)) if len(part)]
         if rows:
