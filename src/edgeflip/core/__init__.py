@@ -41,6 +41,7 @@ from edgeflip.core.graphs import (
     edge_pairs,
     fingerprint,
     no_graph,
+    pair_ids,
     non_edges,
 )
 from edgeflip.core.names import (
@@ -118,6 +119,7 @@ __all__ = [
     "node_names",
     "non_edges",
     "padded",
+    "pair_ids",
     "plain_adjacency",
     "register_space",
     "rows_from_mask",

@@ -49,7 +49,7 @@ class BeamConfig:
     reach_factor: float = 1.5
     patience: int = 1
     prior: float = 0.005
-    promising: int = 48
+    promising: int = 24
     use_links: bool = True
 
     def __post_init__(self) -> None:

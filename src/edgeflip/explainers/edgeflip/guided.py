@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from edgeflip.core import candidate_keys, first_occurrences, widened
+from edgeflip.core import PAD, candidate_keys, first_occurrences
 from edgeflip.explainers.edgeflip.config import BeamConfig
 from edgeflip.explainers.edgeflip.leaps import leaps
 from edgeflip.explainers.running import GraphSearch
@@ -123,10 +123,24 @@ class GuidedBeam:
 
     def _leap(self, effects: Tensor) -> None:
         """Several edits at once, which single steps do not reach."""
-        for rows in leaps(self._search.space, self._pool, effects, self._settings, self._largest):
-            outputs = self._search.ask(rows).outputs
-            leapt = torch.ones(1, dtype=torch.bool)
-            self._take(rows.size(1), rows, _margins(self._search, outputs), effects[None], leapt)
+        search, settings = self._search, self._settings
+        rows = leaps(
+            search.space,
+            self._pool,
+            effects.amax(dim=1),
+            largest=self._largest,
+            joined=settings.leap_edits,
+            each=settings.islands,
+        )
+        if not len(rows):
+            return
+        rows = search.space.normalise(rows)
+        margins = _margins(search, search.ask(rows).outputs)
+        sizes = (rows != PAD).sum(dim=1)
+        leapt = torch.ones(1, dtype=torch.bool)
+        for size in sizes.unique().tolist():
+            own = sizes == size
+            self._take(size, rows[own, :size], margins[own], effects[None], leapt)
 
     def _take(
         self,

@@ -1,90 +1,94 @@
-"""Leaps: several edits at once, where each alone leads nowhere."""
+"""Leaps: several edits at once that cut nodes off, where each edit alone leads nowhere."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from edgeflip.core import PairEdits, first_occurrences
-from edgeflip.core.graphs import pair_ids
-from edgeflip.explainers.edgeflip.config import BeamConfig
+from edgeflip.core import PAD, PairEdits, candidate_keys, first_occurrences, pair_ids, widened
+
+# Nodes that are looked at in large graphs: those whose edges did most alone.
+_MOST_NODES = 200
 
 
 def leaps(
-    space: PairEdits, pool: Tensor, effects: Tensor, settings: BeamConfig, largest: int
-) -> Iterator[Tensor]:
-    """Sets of edits that cut nodes off, by size.
-
-    A node loses all its edges; or two nodes lose all others and are joined.
+    space: PairEdits, pool: Tensor, effects: Tensor, *, largest: int, joined: int, each: int
+) -> Tensor:
+    """A node loses all its edges; or two nodes lose all others and are joined.
 
     Args:
         space: What is edited.
         pool: Moves that are looked at, ascending [moves].
-        effects: What each was found to do alone [moves, ways].
-        settings: How many.
-        largest: Edits of the largest set.
+        effects: What each was found to do alone [moves].
+        largest: Edits of the largest leap of one node.
+        joined: Edits of the largest leap of two.
+        each: Leaps of two nodes of each size.
 
-    Yields:
-        Rows of one size each [rows, size].
+    Returns:
+        Rows, padded [leaps, width].
     """
-    pairs = space.pairs
-    removals = pool[pairs.is_edge(pool)]
-    if not len(removals):
-        return
-    at_node = _incidence(pairs.ends(removals), pairs.num_nodes)
-    degree = _incidence(pairs.ends(pairs.edge_ids), pairs.num_nodes).sum(dim=1)
-    # A node one of whose edges must stay cannot be cut off.
-    free = at_node.sum(dim=1) == degree
-    lone = _lone(at_node, removals, degree, free)
-    islands = _islands(
-        space, at_node, removals, degree, free, settings, min(largest, settings.leap_edits)
-    )
-    for size in range(2, largest + 1):
-        rows = [part for part in (lone(size), islands(size)) if len(part)]
-        if rows:
-            yield torch.cat(rows)
+    removals = pool[space.pairs.is_edge(pool)]
+    if not len(removals) or largest < 2:
+        return torch.empty(0, 1, dtype=torch.long)
+    nodes = _Nodes(space, removals, effects[torch.searchsorted(pool, removals)])
+    parts = [nodes.alone(largest), nodes.in_twos(min(joined, largest), each)]
+    width = max(part.size(1) for part in parts)
+    rows = torch.cat([widened(part, width) for part in parts])
+    return rows[first_occurrences(candidate_keys(rows))]
 
 
-def _lone(at_node, removals, degree, free):
-    def of(size: int) -> Tensor:
-        nodes = ((degree == size) & free).nonzero().flatten()
-        which = at_node[nodes].nonzero()[:, 1].view(-1, size)
-        return removals[which]
+class _Nodes:
+    """The nodes that can be cut off, and the edges they would lose."""
 
-    return of
+    def __init__(self, space: PairEdits, removals: Tensor, effects: Tensor) -> None:
+        self._space, self._removals = space, removals
+        pairs = space.pairs
+        degree = torch.bincount(pairs.ends(pairs.edge_ids).flatten(), minlength=pairs.num_nodes)
+        ends = pairs.ends(removals)
+        loose = torch.bincount(ends.flatten(), minlength=pairs.num_nodes)
+        # A node one of whose edges must stay cannot be cut off.
+        nodes = ((degree == loose) & (degree > 0)).nonzero().flatten()
+        if len(nodes) > _MOST_NODES:
+            promise = torch.zeros(pairs.num_nodes).index_add(
+                0, ends.flatten(), effects.repeat(2).float()
+            )
+            best = promise[nodes].topk(_MOST_NODES).indices
+            nodes = nodes[best.sort().values]
+        self.nodes, self.degree = nodes, degree[nodes]
+        self._edges = (ends[None] == nodes[:, None, None]).any(dim=1)
 
+    def alone(self, largest: int) -> Tensor:
+        """Each node without its edges."""
+        fits = (self.degree >= 2) & (self.degree <= largest)
+        return self._rows(self._edges[fits])
 
-def _islands(space, at_node, removals, degree, free, settings, largest):
-    pairs = space.pairs
-    nodes = free.nonzero().flatten()
-    kinds = _kinds(space)[nodes]
-    i, j = torch.triu_indices(len(nodes), len(nodes), 1)
-    u, v = nodes[i], nodes[j]
-    ids = pair_ids(u, v, pairs.num_nodes)
-    joined = pairs.is_edge(ids)
-    size = torch.where(joined, degree[u] + degree[v] - 2, degree[u] + degree[v] + 1)
-    allowed = torch.isin(ids, space.limits.additions) | joined
-    fits = (size >= 2) & (size <= largest) & allowed
-    u, v, ids, joined, size, i, j = (each[fits] for each in (u, v, ids, joined, size, i, j))
-    # Of pairs whose nodes are alike the smallest set tells of the others.
-    order = size.argsort(stable=True)
-    low, high = torch.minimum(kinds[i], kinds[j]), torch.maximum(kinds[i], kinds[j])
-    kind = (low * (int(kinds.max()) + 1 if len(kinds) else 1) + high)[order]
-    order = order[first_occurrences(kind)]
-    u, v, ids, joined, size = (each[order] for each in (u, v, ids, joined, size))
+    def in_twos(self, largest: int, each: int) -> Tensor:
+        """Two nodes by themselves, joined; of pairs of nodes that are alike the smallest set."""
+        pairs = self._space.pairs
+        one, two = torch.triu_indices(len(self.nodes), len(self.nodes), 1)
+        ids = pair_ids(self.nodes[one], self.nodes[two], pairs.num_nodes)
+        present = pairs.is_edge(ids)
+        size = self.degree[one] + self.degree[two] + torch.where(present, -2, 1)
+        allowed = present | torch.isin(ids, self._space.limits.additions)
+        fits = ((size >= 2) & (size <= largest) & allowed).nonzero().flatten()
+        fits = fits[size[fits].argsort(stable=True)]
+        kinds = _kinds(self._space)[self.nodes]
+        low, high = kinds[one[fits]], kinds[two[fits]]
+        kind = torch.minimum(low, high) * len(kinds.unique()) + torch.maximum(low, high)
+        fits = fits[first_occurrences(kind)]
+        # Sizes ascend, so a size's first place tells how many of it came before.
+        sizes = size[fits].contiguous()
+        fits = fits[torch.arange(len(fits)) - torch.searchsorted(sizes, sizes) < each]
+        one, two, ids, present = one[fits], two[fits], ids[fits], present[fits]
+        lost = self._edges[one] | self._edges[two]
+        lost &= self._removals != ids[:, None]
+        new = torch.where(present, PAD, ids)[:, None]
+        return torch.cat([self._rows(lost), new], dim=1)
 
-    def of(wanted: int) -> Tensor:
-        which = (size == wanted).nonzero().flatten()[: settings.islands]
-        rows = []
-        for k in which.tolist():
-            gone = removals[at_node[u[k]] | at_node[v[k]]]
-            gone = gone[gone != ids[k]]
-            rows.append(gone if joined[k] else torch.cat([gone, ids[k][None]]))
-        return torch.stack(rows) if rows else torch.empty(0, wanted, dtype=torch.long)
-
-    return of
+    def _rows(self, lost: Tensor) -> Tensor:
+        """The edges of each leap as a row [leaps, most]."""
+        width = int(lost.sum(dim=1).max()) if len(lost) else 1
+        return torch.where(lost, self._removals, PAD).topk(width, dim=1).values
 
 
 def _kinds(space: PairEdits) -> Tensor:
@@ -92,13 +96,4 @@ def _kinds(space: PairEdits) -> Tensor:
     x = space.input.x
     if not isinstance(x, Tensor):
         return torch.zeros(space.pairs.num_nodes, dtype=torch.long)
-    return x.cpu().flatten(1).unique(dim=0, return_inverse=True)[1] if x.dim() > 1 else x.cpu().unique(return_inverse=True)[1]
-
-
-def _incidence(ends: Tensor, num_nodes: int) -> Tensor:
-    """Which edges end at which node [nodes, edges]."""
-    found = torch.zeros(num_nodes, ends.size(1), dtype=torch.bool)
-    column = torch.arange(ends.size(1))
-    found[ends[0], column] = True
-    found[ends[1], column] = True
-    return found
+    return x.cpu().reshape(len(x), -1).unique(dim=0, return_inverse=True)[1]
