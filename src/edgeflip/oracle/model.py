@@ -356,7 +356,7 @@ class ModelOracle:
 
     def dense_versions(self, space: PairEdits, rows: Tensor) -> tuple[DenseGraph, Tensor] | None:
         """Our own GCN bound to a graph, and a matrix per candidate; None for other models."""
-        if not (self.uses_dense_path(space.input) and hasattr(self.model, "on_graph")):
+        if not (self.uses_dense_path(space.input) and _binds_graphs(type(self.model))):
             return None
         _, room = self._prepare(space.pairs, len(rows))
         matrices = room[: len(rows)].clone()
@@ -384,7 +384,7 @@ class ModelOracle:
         model: Any = self.model
         x = pairs.graph.x.to(self.device)
         matrix = base_adjacency(pairs).to(x)
-        if hasattr(model, "on_graph"):
+        if _binds_graphs(type(model)):
             bound = self._guarded(lambda: model.on_graph(x))
             return pairs, bound.logits, matrix.to(bound.projected)[None], bound
         projected = self._guarded(lambda: model.project(x))
@@ -461,6 +461,13 @@ class ModelOracle:
             _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
         )
         return max(1, min(limit, self.memory // per_graph))
+
+
+def _binds_graphs(kind: type) -> bool:
+    """Whether the class that defines `on_graph` also defines the ways it must agree with."""
+    ways = ("on_graph", "dense_logits", "project", "forward")
+    first = next((vars(base) for base in kind.__mro__ if any(way in vars(base) for way in ways)), {})
+    return all(way in first for way in ways)
 
 
 def _offers_dense_path(kind: type) -> bool:

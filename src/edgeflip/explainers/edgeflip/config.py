@@ -34,11 +34,7 @@ class BeamConfig:
     width: int = 8
     moves: int = 16
     slope_moves: int = 8
-    early_factor: float = 1.0
-    early_edits: int = 2
-    wide_width: int = 24
-    wide_moves: int = 24
-    wide_slope_moves: int = 12
+    wide_width: int = 40
     wide_share: float = 0.1
     singles: int = 400
     pool: int = 2000

@@ -74,7 +74,7 @@ class GuidedBeam:
         self._largest = min(settings.max_edits, search.space.max_cost)
         self._waiting: dict[int, list[States]] = {}
         self._start = _margins(search, search.output[None])[0]
-        self._keep = max(round(settings.width * settings.early_factor), settings.wide_width)
+        self._keep = max(settings.width, settings.wide_width)
 
     def grow(self, enough: Callable[[int], bool]) -> None:
         """Single edits, leaps, a narrow beam, and a wide one where that came near.
@@ -86,14 +86,12 @@ class GuidedBeam:
         singles = self._singles()
         if not enough(2):
             self._leap(singles)
-        nearest = self._beam(settings.width, settings.moves, settings.slope_moves, enough)
+        nearest = self._beam(settings.width, enough)
         # Both are below 0 while nothing has reached the goal.
         near = settings.wide_share * float(self._start.max())
         if not self._search.found and nearest > near:
             self._search.note(widened=True)
-            self._beam(
-                settings.wide_width, settings.wide_moves, settings.wide_slope_moves, enough
-            )
+            self._beam(settings.wide_width, enough)
 
     def best_singles(self, limit: int) -> Tensor:
         """The moves that came nearest to the goal alone, best first [at most limit]."""
@@ -170,9 +168,7 @@ class GuidedBeam:
         together = torch.cat([best, where[self._chosen(margins[where], seats)]])
         return together[first_occurrences(together)]
 
-    def _beam(
-        self, width: int, moves: int, slope_moves: int, enough: Callable[[int], bool]
-    ) -> float:
+    def _beam(self, width: int, enough: Callable[[int], bool]) -> float:
         """Level by level; the nearest it came to the goal."""
         trail = [float(self._start.max())]
         for size in range(1, self._largest):
@@ -180,14 +176,13 @@ class GuidedBeam:
                 break
             if size not in self._waiting:
                 continue
-            early = self._settings.early_factor if size <= self._settings.early_edits else 1.0
-            states = self._joined(size, round(width * early))
+            states = self._joined(size, width)
             if not len(states):
                 continue
             trail.append(float(states.margins.max()))
             if self._is_hopeless(trail, size):
                 break
-            self._expand(states, size, moves, slope_moves)
+            self._expand(states, size)
         return max(trail)
 
     def _joined(self, size: int, width: int) -> States:
@@ -206,19 +201,20 @@ class GuidedBeam:
 
     def _is_hopeless(self, trail: list[float], size: int) -> bool:
         """Whether the recent strides, taken at all levels left, would not reach the goal."""
-        if self._search.found or len(trail) < 4:
+        # Without any stride the oracle tells nothing about the way.
+        if self._search.found or len(trail) < 4 or max(trail) <= trail[0]:
             return False
         stride = max(trail[-1] - trail[-2], trail[-2] - trail[-3], 0.0)
         return -trail[-1] > self._settings.reach_factor * stride * (self._largest - size)
 
-    def _expand(self, states: States, size: int, moves: int, slope_moves: int) -> None:
+    def _expand(self, states: States, size: int) -> None:
         """Ask about the most promising children of states, which inherit what is found out."""
-        pool, search = self._pool, self._search
+        pool, search, settings = self._pool, self._search, self._settings
         done = (states.rows[:, :, None] == pool).any(dim=1)
         left = max(0, len(pool) - size)
         guess = (states.margins[:, None] + states.effects).amax(dim=2).masked_fill(done, -math.inf)
-        chosen = guess.topk(min(moves, left), dim=1).indices
-        further = min(slope_moves, left - chosen.size(1))
+        chosen = guess.topk(min(settings.moves, left), dim=1).indices
+        further = min(settings.slope_moves, left - chosen.size(1))
         if further > 0 and (slopes := self._slope(states.rows)) is not None:
             slopes = slopes.masked_fill(done, -math.inf).scatter(1, chosen, -math.inf)
             chosen = torch.cat([chosen, slopes.topk(further, dim=1).indices], dim=1)
