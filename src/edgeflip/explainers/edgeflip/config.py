@@ -14,19 +14,24 @@ from edgeflip.support import STRICT, check_at_most
 
 @dataclass(frozen=True)
 class BeamConfig:
-    """The beam of ring 2, and the combinations of ring 3.
+    """The guided beam of ring 2, and the pairs of ring 3.
 
     Attributes:
         width: States of the beam.
-        max_edits: Edits of its largest states.
-        moves: Single edits by which states of two edits or more grow: those that do most beside another.
-        reach_factor: The beam ends when the way left to a flip is this many times longer than its
-            longest stride so far, taken at every level left.
-        patience: Levels of the beam after the one with the first flip.
-        prior: Weight of an edit's log-likelihood beside the log-odds of the classes, when states are
-            compared.
-        promising: This many of the best single edits are combined in all pairs, ring 3, and a third of
-            them in all triples.
+        moves: Children of each state, chosen by inherited effects.
+        slope_moves: Further ones, chosen by slopes where the oracle can be differentiated.
+        wide_width: States of the second, wider beam, which follows where the first came near.
+        wide_share: Near is a margin within this share of the one that the search began with.
+        max_edits: Edits of the largest states.
+        singles: Single edits that are tried exactly; where there are more, slopes choose.
+        pool: Edits that are looked at at all; in large graphs the most promising.
+        leap_edits: Edits of the largest leap that sets two nodes apart.
+        islands: Such leaps of each size.
+        leap_seats: States of every level that began with a leap, beside the best.
+        reach_factor: The beam ends when the way left to a flip is this many times longer than the longer
+            of its last two strides, taken at every level left.
+        patience: Levels after the smallest flip.
+        promising: Where a single edit flips, this many of the best ones are combined in all pairs, ring 3.
     """
 
     __pydantic_config__ = STRICT
@@ -36,29 +41,40 @@ class BeamConfig:
     slope_moves: int = 8
     wide_width: int = 40
     wide_share: float = 0.1
-    singles: int = 400
-    pool: int = 2000
     max_edits: int = 15
+    singles: int = 400
+    pool: int = 2_000
     leap_edits: int = 7
     islands: int = 8
     leap_seats: int = 2
     reach_factor: float = 1.5
     patience: int = 1
-    prior: float = 0.005
     promising: int = 24
-    use_links: bool = True
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        counts = (self.width, self.max_edits, self.moves)
-        if min(counts) < 1 or min(self.patience, self.promising, self.prior) < 0:
+        ones = {name: getattr(self, name) for name in _AT_LEAST_ONE}
+        zeros = {name: getattr(self, name) for name in _AT_LEAST_ZERO}
+        if min(ones.values()) < 1 or not min(zeros.values()) >= 0:
             raise ConfigError(
-                "expected width, max_edits and moves of at least 1 and patience, promising and prior of at "
-                f"least 0, got {self}."
+                f"expected {', '.join(ones)} of at least 1 and {', '.join(zeros)} of at least 0, got "
+                f"{self}; correct the beam's settings."
             )
         check_at_most(self, max_edits=10_000)
         if not self.reach_factor > 0:
             raise ConfigError(f"expected a reach_factor above 0, got {self.reach_factor}.")
+
+
+_AT_LEAST_ONE = ("width", "moves", "wide_width", "max_edits", "singles", "pool")
+_AT_LEAST_ZERO = (
+    "slope_moves",
+    "wide_share",
+    "leap_edits",
+    "islands",
+    "leap_seats",
+    "patience",
+    "promising",
+)
 
 
 @dataclass(frozen=True)
@@ -75,9 +91,10 @@ class EdgeFlipConfig:
         threshold_factor: Ring 1 multiplies the threshold by this, and allows twice the factual nodes.
         max_candidates: At most this many candidate additions per removal set; ring 1 doubles it.
         max_removal_sets: At most this many removal sets are scored by the link predictor.
-        ring0_edits: Edits of ring 0 at most; at least three where nodes have only so much room, as atoms
-            have, or one of several classes is asked for. `remove` and `add` hold too.
+        ring0_edits: Edits of ring 0 at most; at least three where one of several classes is asked for, or
+            likely answers are. `remove` and `add` hold too.
         ring0_candidates: Candidates of ring 0, and of ring 1, at most.
+        ring0_pairs: Pairs of edges of the factual subgraph are tried where there are no more than this.
         ring_tolerance: A wider ring is opened unless the best score so far comes within this share of
             the highest there could be.
         early_tolerance: The search ends before the link predictor is asked when single edits in the
@@ -103,7 +120,7 @@ class EdgeFlipConfig:
     threshold_factor: float = 0.25
     max_candidates: int = 40
     max_removal_sets: int = 500
-    ring0_edits: int = 3
+    ring0_edits: int = 1
     ring0_candidates: int = 3000
     ring0_pairs: int = 66
     ring_tolerance: float = 0.1

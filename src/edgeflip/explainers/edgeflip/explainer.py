@@ -135,7 +135,7 @@ class _Rings:
 
     def _ring_1(self, _: Tensor) -> None:
         """A larger factual subgraph and a lower threshold."""
-        if self._links is not None and self._config.beam.use_links:
+        if self._links is not None and self._wants_likely:
             removable = self._deconstruct(ring=1)
             self._ask_likely(removable, min(2, self._ring0_edits), widened=True)
 
@@ -166,18 +166,23 @@ class _Rings:
     # What the rings share.
 
     @property
-    def _ring0_edits(self) -> int:
-        config, search = self._config, self._search
-        edits = config.ring0_edits
-        goal = search.goal
+    def _wants_likely(self) -> bool:
+        """Whether likely sets of several edits are worth more than what the beam finds."""
+        goal = self._search.goal
         one_of_many = isinstance(goal, ClassGoal) and goal.wants_one_of_many
-        if search.space.constraints.room or one_of_many:
-            # Nodes that are full change an edge for another, and a certain class lies further away.
+        return one_of_many or "likelihood" in needs_of(self._search.ranking)
+
+    @property
+    def _ring0_edits(self) -> int:
+        config = self._config
+        edits = config.ring0_edits
+        if self._wants_likely:
+            # A certain class lies further away, and likely answers are made of likely edits.
             edits = max(edits, _RING0_EDITS_IF_HARD)
         return min(config.remove.max + config.add.max, edits)
 
     def _ask_likely(self, removable: Tensor, most_edits: int, *, widened: bool) -> None:
-        if self._links is None or not self._config.beam.use_links:
+        if self._links is None:
             return
         config, search = self._config, self._search
         found = Deconstructed(
