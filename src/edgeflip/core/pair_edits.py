@@ -107,6 +107,11 @@ class PairEdits:
         return self.limits.max_edits
 
     @property
+    def combines_freely(self) -> bool:
+        """Whether limits on numbers alone decide which allowed edits may stand together."""
+        return not (self.constraints.room or self.constraints.keep_connected)
+
+    @property
     def has_rules(self) -> bool:
         """Whether the constraints have rules in Python."""
         return bool(self.constraints.rules)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -114,8 +115,12 @@ class GuidedBeam:
         margins = _margins(search, outputs)
         places = torch.searchsorted(pool, tried)
         effects[places] = (margins - self._start).nan_to_num(nan=0.0)
+        refused = margins.isnan().any(dim=1)
+        if not search.space.combines_freely and bool(refused.any()):
+            # What is not allowed alone may be beside another.
+            probed = _margins(search, search.probe(tried[refused][:, None]))
+            effects[places[refused]] = probed - self._start
         self._alone = effects
-        # What is not allowed alone may be beside another, but nothing says that it helps.
         self._take(1, tried[:, None], margins, effects[None], torch.zeros(1, dtype=torch.bool))
         return effects
 
@@ -211,7 +216,10 @@ class GuidedBeam:
         """Ask about the most promising children of states, which inherit what is found out."""
         pool, search, settings = self._pool, self._search, self._settings
         done = (states.rows[:, :, None] == pool).any(dim=1)
-        left = max(0, len(pool) - size)
+        if not search.space.combines_freely:
+            done |= ~self._allowed(states.rows, pool[:, None])
+            self._rewire(states, size)
+        left = max(0, int((~done).sum(dim=1).max()))
         guess = (states.margins[:, None] + states.effects).amax(dim=2).masked_fill(done, -math.inf)
         chosen = guess.topk(min(settings.moves, left), dim=1).indices
         further = min(settings.slope_moves, left - chosen.size(1))
@@ -222,6 +230,8 @@ class GuidedBeam:
             return
         parents = torch.arange(len(states)).repeat_interleave(chosen.size(1))
         places = chosen.flatten()
+        open_ = ~done[parents, places]
+        parents, places = parents[open_], places[open_]
         rows = torch.cat([states.rows[parents], pool[places][:, None]], dim=1)
         distinct = first_occurrences(candidate_keys(rows))
         rows, parents, places = rows[distinct], parents[distinct], places[distinct]
@@ -231,6 +241,63 @@ class GuidedBeam:
         known = ~found.isnan().any(dim=1)
         effects[parents[known], places[known]] = found[known]
         self._take(size + 1, rows, margins, effects, states.leapt, parents)
+
+    def _allowed(self, rows: Tensor, moves: Tensor) -> Tensor:
+        """Which states may grow by which moves [states, moves].
+
+        Args:
+            rows: The states [states, size].
+            moves: Sets of moves [moves, width].
+        """
+        space = self._search.space
+        grown = torch.cat(
+            [rows.repeat_interleave(len(moves), dim=0), moves.repeat(len(rows), 1)], dim=1
+        )
+        whole = space.normalise(grown)
+        return (space.check(whole) & (whole[:, -1] != PAD)).view(len(rows), len(moves))
+
+    def _rewire(self, states: States, size: int) -> None:
+        """Ask about an edge that goes for one that comes at one of its ends, where neither may alone."""
+        search, pool, space = self._search, self._pool, self._search.space
+        if size + 2 > self._largest:
+            return
+        gone, new = self._rewirings
+        if not len(gone):
+            return
+        guess = states.margins[:, None] + states.effects[:, gone] + states.effects[:, new]
+        limit = min(4 * self._settings.moves, len(gone))
+        best = guess.amax(dim=2).topk(limit, dim=1).indices
+        parents = torch.arange(len(states)).repeat_interleave(limit)
+        pairs = best.flatten()
+        rows = torch.cat(
+            [states.rows[parents], pool[gone[pairs]][:, None], pool[new[pairs]][:, None]], dim=1
+        )
+        whole = space.normalise(rows)
+        fits = (space.check(whole) & (whole[:, -1] != PAD)).nonzero().flatten()
+        fits = fits[first_occurrences(candidate_keys(rows[fits]))]
+        # As many of each state as it has other children.
+        order = torch.zeros(len(states), dtype=torch.long)
+        kept = []
+        for place, owner in zip(fits.tolist(), parents[fits].tolist(), strict=True):
+            if order[owner] < self._settings.moves:
+                order[owner] += 1
+                kept.append(place)
+        if not kept:
+            return
+        chosen = torch.tensor(kept)
+        margins = _margins(search, _ask(search, rows[chosen]))
+        self._take(size + 2, rows[chosen], margins, states.effects, states.leapt, parents[chosen])
+
+    @cached_property
+    def _rewirings(self) -> tuple[Tensor, Tensor]:
+        """Places in the pool of edges that go, and of ones that come at one of their ends."""
+        pairs, pool = self._search.space.pairs, self._pool
+        present = pairs.is_edge(pool)
+        gone, new = present.nonzero().flatten(), (~present).nonzero().flatten()
+        one, two = pairs.ends(pool[gone]), pairs.ends(pool[new])
+        shared = (one[:, None, :, None] == two[None, :, None, :]).any(dim=0).any(dim=0)
+        row, column = shared.nonzero(as_tuple=True)
+        return gone[row], new[column]
 
     def _chosen(self, margins: Tensor, width: int) -> Tensor:
         """Indices of the best: half by their best way, half with a share for every way."""
