@@ -76,6 +76,7 @@ class GuidedBeam:
         self._waiting: dict[int, list[States]] = {}
         self._start = _margins(search, search.output[None])[0]
         self._keep = max(settings.width, settings.wide_width)
+        self._known_rules: dict[tuple[int, ...], bool] = {}
 
     def grow(self, enough: Callable[[int], bool]) -> None:
         """Single edits, leaps, a narrow beam, and a wide one where that came near.
@@ -202,7 +203,22 @@ class GuidedBeam:
         self._waiting[size] = [states]
         distinct = first_occurrences(candidate_keys(states.rows)).nonzero().flatten()
         states = states.at(distinct)
+        if self._search.space.has_rules:
+            return self._lawful_first(states, width)
         return states.at(self._seated(states.margins, states.leapt, width))
+
+    def _lawful_first(self, states: States, width: int) -> States:
+        """The best states that every rule accepts, and a few that may still come to be accepted."""
+        order = self._seated(states.margins, states.leapt, 3 * width).tolist()
+        space, lawful, others = self._search.space, [], []
+        for place in order:
+            if len(lawful) >= width:
+                break
+            key = tuple(sorted(states.rows[place].tolist()))
+            if key not in self._known_rules:
+                self._known_rules[key] = space.rules_allow(states.rows[place])
+            (lawful if self._known_rules[key] else others).append(place)
+        return states.at(torch.tensor(lawful + others[: max(2, width // 4)], dtype=torch.long))
 
     def _is_hopeless(self, trail: list[float], size: int) -> bool:
         """Whether the recent strides, taken at all levels left, would not reach the goal."""
