@@ -76,6 +76,9 @@ class GuidedBeam:
         self._waiting: dict[int, list[States]] = {}
         self._start = _margins(search, search.output[None])[0]
         self._keep = max(settings.width, settings.wide_width)
+        # Where there are no slopes, more questions make up for them.
+        self._moves = settings.moves if slopes else settings.moves + 2 * settings.slope_moves
+        self._singles_tried = settings.singles if slopes else 2 * settings.singles
         self._known_rules: dict[tuple[int, ...], bool] = {}
 
     def grow(self, enough: Callable[[int], bool]) -> None:
@@ -105,12 +108,12 @@ class GuidedBeam:
         search, pool = self._search, self._pool
         tried = pool
         effects = torch.zeros(len(pool), self._start.numel())
-        if len(pool) > self._settings.singles:
+        if len(pool) > self._singles_tried:
             slopes = self._slope(torch.empty(1, 0, dtype=torch.long))
             if slopes is None:
-                tried = pool[: self._settings.singles]
+                tried = pool[: self._singles_tried]
             else:
-                best = slopes[0].topk(self._settings.singles).indices
+                best = slopes[0].topk(self._singles_tried).indices
                 tried = pool[best.sort().values]
         outputs = search.ask(tried[:, None]).outputs
         margins = _margins(search, outputs)
@@ -237,7 +240,7 @@ class GuidedBeam:
             self._rewire(states, size)
         left = max(0, int((~done).sum(dim=1).max()))
         guess = (states.margins[:, None] + states.effects).amax(dim=2).masked_fill(done, -math.inf)
-        chosen = guess.topk(min(settings.moves, left), dim=1).indices
+        chosen = guess.topk(min(self._moves, left), dim=1).indices
         further = min(settings.slope_moves, left - chosen.size(1))
         if further > 0 and (slopes := self._slope(states.rows)) is not None:
             slopes = slopes.masked_fill(done, -math.inf).scatter(1, chosen, -math.inf)
