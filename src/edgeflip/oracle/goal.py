@@ -128,8 +128,11 @@ class ClassGoal:
             rivals = logs.clone()
             rivals[:, self.target] = -torch.inf
             return (logs[:, self.target] - rivals.max(dim=1).values)[:, None]
-        others = [c for c in range(logs.size(1)) if c != self.label]
-        return logs[:, others] - logs[:, [self.label]]
+        own = logs[:, self.label, None]
+        if logs.size(1) == 2:
+            return logs[:, 1 - self.label, None] - own
+        others = torch.cat([logs[:, : self.label], logs[:, self.label + 1 :]], dim=1)
+        return others - own
 
     def fall(self, outputs: Tensor) -> Tensor:
         """How far the label's probability fell, the paper's fidelity [outputs]."""

@@ -82,25 +82,24 @@ class _MessageSlopes:
                 margin = self._goal.margins(outputs).amax(dim=1).sum()
                 (gradient,) = torch.autograd.grad(margin, messages)
         both, matrices = (gradient + gradient.transpose(1, 2)).cpu(), matrices.cpu()
+        if bound.layers.normalize:
+            change = _normalised_change(both, messages.detach().cpu(), matrices)
+        else:
+            change = torch.where(matrices > 0.5, -both, both)
         u, v = self._space.pairs.ends(ids)
-        present = matrices[:, u, v] > 0.5
-        if not bound.layers.normalize:
-            return torch.where(present, -both[:, u, v], both[:, u, v])
-        return _normalised_change(both, messages.detach().cpu(), matrices, u, v, present)
+        return change.flatten(1)[:, u * change.size(1) + v]
 
 
-def _normalised_change(
-    both: Tensor, messages: Tensor, matrices: Tensor, u: Tensor, v: Tensor, present: Tensor
-) -> Tensor:
+def _normalised_change(both: Tensor, messages: Tensor, matrices: Tensor) -> Tensor:
     """Gradient times the exact change of a matrix that is divided by the roots of both degrees.
 
     Args:
         both: The gradient and its transpose added up [rows, n, n].
         messages: The divided matrices [rows, n, n].
         matrices: Adjacency with self loops [rows, n, n].
-        u: One end of each move [moves].
-        v: The other end [moves].
-        present: Whether the edge is there [rows, moves].
+
+    Returns:
+        What toggling each pair does [rows, n, n].
     """
     degree = matrices.sum(dim=2)
     pull = both * messages
@@ -112,10 +111,15 @@ def _normalised_change(
         return (ratio - 1) * rest + (ratio**2 - 1) * loop
 
     up, down = (degree / (degree + 1)).sqrt(), (degree / (degree - 1).clamp(min=0.5)).sqrt()
-    more, less, after = shift(up), shift(down), (degree + 1).rsqrt()
-    gain = more[:, u] + more[:, v] + both[:, u, v] * after[:, u] * after[:, v]
-    loss = less[:, u] + less[:, v] - pull[:, u, v] * (down[:, u] + down[:, v] - 1)
-    return torch.where(present, loss, gain)
+    after = (degree + 1).rsqrt()
+    gain = _both_ends(shift(up)) + both * after[:, :, None] * after[:, None, :]
+    loss = _both_ends(shift(down)) - pull * (_both_ends(down) - 1)
+    return torch.where(matrices > 0.5, loss, gain)
+
+
+def _both_ends(values: Tensor) -> Tensor:
+    """Values of the two ends of every pair added up [rows, n] -> [rows, n, n]."""
+    return values[:, :, None] + values[:, None, :]
 
 
 class _WeightSlopes:

@@ -69,8 +69,10 @@ class _Nodes:
         ids = pair_ids(self.nodes[one], self.nodes[two], pairs.num_nodes)
         present = pairs.is_edge(ids)
         size = self.degree[one] + self.degree[two] + torch.where(present, -2, 1)
-        allowed = present | torch.isin(ids, self._space.limits.additions)
-        fits = ((size >= 2) & (size <= largest) & allowed).nonzero().flatten()
+        fits = ((size >= 2) & (size <= largest)).nonzero().flatten()
+        new = fits[~present[fits]]
+        forbidden = new[~torch.isin(ids[new], self._space.limits.additions)]
+        fits = fits[~torch.isin(fits, forbidden)] if len(forbidden) else fits
         fits = fits[size[fits].argsort(stable=True)]
         kinds = _kinds(self._space)[self.nodes]
         low, high = kinds[one[fits]], kinds[two[fits]]
@@ -96,4 +98,7 @@ def _kinds(space: PairEdits) -> Tensor:
     x = space.input.x
     if not isinstance(x, Tensor):
         return torch.zeros(space.pairs.num_nodes, dtype=torch.long)
-    return x.cpu().reshape(len(x), -1).unique(dim=0, return_inverse=True)[1]
+    # Comparing rows number by number takes long; two that differ have the same sum for no weights drawn.
+    flat = x.cpu().reshape(len(x), -1).double()
+    weights = torch.rand(flat.size(1), generator=torch.Generator().manual_seed(0)).double()
+    return (flat @ weights).unique(return_inverse=True)[1]
