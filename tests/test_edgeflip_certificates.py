@@ -84,7 +84,8 @@ def test_trying_everything_finds_what_the_rings_missed():
             hit = (edges ^ self.before) == only
             return torch.tensor([0.1, 0.9] if hit else [0.9, 0.1])
 
-    settings = {"beam": BeamConfig(width=1, promising=2)}
+    beam = BeamConfig(width=1, moves=1, slope_moves=0, wide_width=1, promising=0, islands=0)
+    settings = {"beam": beam}
     missed = narrow(Hidden(graph, 1), certify=0, **settings).explain(graph)
     found = narrow(Hidden(graph, 1), certify=10**5, **settings).explain(graph)
     assert not missed.found

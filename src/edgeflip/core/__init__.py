@@ -41,8 +41,8 @@ from edgeflip.core.graphs import (
     edge_pairs,
     fingerprint,
     no_graph,
-    pair_ids,
     non_edges,
+    pair_ids,
 )
 from edgeflip.core.names import (
     SYMBOLS,

@@ -48,7 +48,7 @@ from edgeflip.oracle.protocols import (
 )
 from edgeflip.oracle.slopes import (
     SLOPE_PASSES,
-    Slopes,
+    PairSlopes,
     slopes_of,
 )
 from edgeflip.oracle.values import (
@@ -81,8 +81,8 @@ __all__ = [
     "ModelOracle",
     "Oracle",
     "OutputReading",
+    "PairSlopes",
     "SearchEnded",
-    "Slopes",
     "SoftGraphs",
     "Task",
     "ValueGoal",

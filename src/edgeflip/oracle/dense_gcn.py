@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import torch
@@ -171,4 +172,4 @@ def _beyond(effects: Tensor, allowed: float) -> Tensor:
 
 def _products(widths: Sequence[int]) -> int:
     """A measure of the work of layers: the sizes of their weights."""
-    return widths[0] + sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+    return widths[0] + sum(a * b for a, b in pairwise(widths))

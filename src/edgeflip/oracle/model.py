@@ -364,9 +364,7 @@ class ModelOracle:
         matrices.view(-1)[indices.to(self.device)] = values.to(matrices)
         return self._local.prepared[3], matrices
 
-    def _prepare(
-        self, pairs: PairSpace, count: int
-    ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    def _prepare(self, pairs: PairSpace, count: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
         """Logits of matrices, bound once per graph and thread, and matrices for so many candidates."""
         prepared = getattr(self._local, "prepared", None)
         if prepared is None or prepared[0] is not pairs:
@@ -466,8 +464,11 @@ class ModelOracle:
 def _binds_graphs(kind: type) -> bool:
     """Whether the class that defines `on_graph` also defines the ways it must agree with."""
     ways = ("on_graph", "dense_logits", "project", "forward")
-    first = next((vars(base) for base in kind.__mro__ if any(way in vars(base) for way in ways)), {})
-    return all(way in first for way in ways)
+    for base in kind.__mro__:
+        own = vars(base)
+        if any(way in own for way in ways):
+            return all(way in own for way in ways)
+    return False
 
 
 def _offers_dense_path(kind: type) -> bool:

@@ -22,8 +22,8 @@ SLOPE_PASSES = 3
 """What a slope counts beside answers: a pass forward, and a backward one that takes as long as two."""
 
 
-class Slopes(Protocol):
-    """Slopes of the moves of one graph."""
+class PairSlopes(Protocol):
+    """PairSlopes of the moves of one graph."""
 
     @property
     def name(self) -> str:
@@ -40,8 +40,8 @@ class Slopes(Protocol):
         ...
 
 
-def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -> Slopes | None:
-    """Slopes where the oracle can be differentiated, None where it cannot.
+def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -> PairSlopes | None:
+    """PairSlopes where the oracle can be differentiated, None where it cannot.
 
     Args:
         oracle: Any oracle; a `MeteredOracle` is looked through.
@@ -69,7 +69,7 @@ class _MessageSlopes:
         self._oracle, self._space, self._goal = oracle, space, goal
 
     def of(self, rows: Tensor, ids: Tensor) -> Tensor:
-        """See `Slopes`."""
+        """See `PairSlopes`."""
         oracle = self._oracle
         with oracle.frozen():
             versions = oracle.dense_versions(self._space, rows)
@@ -145,7 +145,7 @@ class _WeightSlopes:
         return made if bool(same.all()) else None
 
     def of(self, rows: Tensor, ids: Tensor) -> Tensor:
-        """See `Slopes`."""
+        """See `PairSlopes`."""
         used = rows[rows != PAD].unique()
         outside = used[~torch.isin(used, ids)]
         soft = self._soft(torch.cat([ids, outside]))

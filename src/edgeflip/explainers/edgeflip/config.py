@@ -55,7 +55,7 @@ class BeamConfig:
         """Refuse settings that mean nothing."""
         ones = {name: getattr(self, name) for name in _AT_LEAST_ONE}
         zeros = {name: getattr(self, name) for name in _AT_LEAST_ZERO}
-        if min(ones.values()) < 1 or not min(zeros.values()) >= 0:
+        if not all(v >= 1 for v in ones.values()) or not all(v >= 0 for v in zeros.values()):
             raise ConfigError(
                 f"expected {', '.join(ones)} of at least 1 and {', '.join(zeros)} of at least 0, got "
                 f"{self}; correct the beam's settings."

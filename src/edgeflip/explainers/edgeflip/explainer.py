@@ -1,23 +1,24 @@
 """EdgeFlip: rings from the likely to the far-fetched, each opened only when it may be worth it.
 
-Ring 0 is what needs the fewest questions: single edits in the factual subgraph, then the paper's space
-of likely edits. Ring 1 is the same with a larger factual subgraph and a lower threshold. Ring 2 is a beam
-over all edits, led by the oracle; ring 3 combines the best single edits. The search ends as soon as
-nothing left to try could score higher, and then tries to prove that nothing smaller exists.
+Ring 0 is what needs the fewest questions: edits in the factual subgraph, then likely additions. Ring 1 is
+the same with a larger factual subgraph and a lower threshold, where likely answers or one of several
+classes are asked for. Ring 2 is a beam over all edits, led by what single edits were found to do; ring 3
+pairs the best of them. The search ends as soon as nothing left to try could score higher, and then tries to
+prove that nothing smaller exists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.explainers.edgeflip.guided import GuidedBeam
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
+from edgeflip.explainers.edgeflip.guided import GuidedBeam
+from edgeflip.explainers.edgeflip.moves import pool_of
 from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
 from edgeflip.explainers.running import GraphSearch, PairSearch
 from edgeflip.explainers.with_links import LinkExplainer
@@ -130,7 +131,7 @@ class _Rings:
         return self._enough(worth, reduced=True)
 
     def _ring_0(self, removable: Tensor) -> None:
-        """The paper's space: edges of the factual subgraph and likely additions."""
+        """Likely additions, with edges of the factual subgraph where larger sets are worth it."""
         self._ask_likely(removable, self._ring0_edits, widened=False)
 
     def _ring_1(self, _: Tensor) -> None:
@@ -140,7 +141,7 @@ class _Rings:
             self._ask_likely(removable, min(2, self._ring0_edits), widened=True)
 
     def _ring_2(self, _: Tensor) -> None:
-        """A beam over all edits, led by the oracle."""
+        """A beam over all edits, led by what single edits were found to do."""
         search, patience = self._search, self._config.beam.patience
 
         def enough(size: int) -> bool:
@@ -149,7 +150,7 @@ class _Rings:
             return search.found and (late or search.best_score >= self._ceiling(size))
 
         slopes = slopes_of(search.oracle, search.space, search.goal)
-        pool = search.space.allowed[: self._config.beam.pool]
+        pool = pool_of(search, slopes, self._config.beam.pool)
         search.note(led_by="inherited effects" + (f" and slopes ({slopes.name})" if slopes else ""))
         self._beam = GuidedBeam(search, self._config.beam, pool, slopes)
         self._beam.grow(enough)

@@ -21,7 +21,7 @@ from edgeflip.core import PAD, candidate_keys, first_occurrences
 from edgeflip.explainers.edgeflip.config import BeamConfig
 from edgeflip.explainers.edgeflip.leaps import leaps
 from edgeflip.explainers.running import GraphSearch
-from edgeflip.oracle import SLOPE_PASSES, Slopes
+from edgeflip.oracle import SLOPE_PASSES, PairSlopes
 
 _BLOCK = 4096
 
@@ -48,9 +48,7 @@ class States:
 
     def at(self, index: Tensor) -> States:
         """Some of them."""
-        return States(
-            self.rows[index], self.margins[index], self.effects[index], self.leapt[index]
-        )
+        return States(self.rows[index], self.margins[index], self.effects[index], self.leapt[index])
 
 
 class GuidedBeam:
@@ -68,7 +66,7 @@ class GuidedBeam:
         search: GraphSearch,
         settings: BeamConfig,
         pool: Tensor,
-        slopes: Slopes | None,
+        slopes: PairSlopes | None,
     ) -> None:
         self._search, self._settings = search, settings
         self._pool, self._slopes = pool, slopes
@@ -213,7 +211,9 @@ class GuidedBeam:
     def _lawful_first(self, states: States, width: int) -> States:
         """The best states that every rule accepts, and a few that may still come to be accepted."""
         order = self._seated(states.margins, states.leapt, 3 * width).tolist()
-        space, lawful, others = self._search.space, [], []
+        space = self._search.space
+        lawful: list[int] = []
+        others: list[int] = []
         for place in order:
             if len(lawful) >= width:
                 break
@@ -327,7 +327,9 @@ class GuidedBeam:
             return order[torch.isfinite(best[order])]
         order = best.argsort(descending=True, stable=True)[: width - width // 2]
         share = max(1, width // 2 // ways)
-        each = margins.nan_to_num(nan=-math.inf).argsort(dim=0, descending=True, stable=True)[:share]
+        each = margins.nan_to_num(nan=-math.inf).argsort(dim=0, descending=True, stable=True)[
+            :share
+        ]
         together = torch.cat([order, each.flatten()])
         together = together[first_occurrences(together)]
         return together[torch.isfinite(best[together])]

@@ -101,4 +101,5 @@ def _kinds(space: PairEdits) -> Tensor:
     # Comparing rows number by number takes long; two that differ have the same sum for no weights drawn.
     flat = x.cpu().reshape(len(x), -1).double()
     weights = torch.rand(flat.size(1), generator=torch.Generator().manual_seed(0)).double()
-    return (flat @ weights).unique(return_inverse=True)[1]
+    kinds: Tensor = (flat @ weights).unique(return_inverse=True)[1]
+    return kinds
