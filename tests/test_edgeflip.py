@@ -8,10 +8,11 @@ import math
 import pytest
 import torch
 
-from edgeflip import EditSet, (
+from edgeflip import (
     Budget,
     Certificate,
     Constraints,
+    EditSet,
     make_explainer,
 )
 from edgeflip.core import edge_pairs
