@@ -10,7 +10,7 @@ import torch
 
 from bench_rows import TINY
 from browser import Visit, browser
-from edgeflip import EdgeFlip, EditSet, explain, load_dataset, molecule_graph
+from edgeflip import Constraints, EdgeFlip, EditSet, explain, load_dataset, molecule_graph
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import MethodSpec
@@ -72,6 +72,32 @@ def test_an_edit_taken_back_shows_what_the_oracle_says(running, page_file, sever
         assert toggles.nth(place).get_attribute("aria-pressed") == "true"
         name, number = probability(visit)
         assert name == several.class_name(entry.label)
+    visit.check()
+
+
+def test_a_part_that_the_constraints_forbid_is_shown_and_said_to_be(running, tmp_path):
+    def in_pairs_only(graph, edits):
+        return len(edits) >= 2
+
+    limits = Constraints(rules=(in_pairs_only,))
+    answer = explain(example_oracle(), example_graphs(1, seed=4)[0], constraints=limits)
+    entry = answer.smallest
+    visit = Visit(running, answer.save(tmp_path / "ruled.html"))
+    toggles = visit.page.locator("#edits").get_by_role("button")
+    verdict = visit.page.get_by_role("status")
+    told = "The constraints do not allow this part of the edits."
+    assert told not in verdict.inner_text()
+    for place in range(entry.size - 1):
+        toggles.nth(place).click()
+    # One edit is left: the model's word for it is there, and that it is not allowed.
+    assert re.search(rf"With 1 of {entry.size} edits it is .*\(\.\d+\)", verdict.inner_text())
+    assert told in verdict.inner_text()
+    toggles.nth(entry.size - 1).click()
+    assert told not in verdict.inner_text()
+    # Another counterfactual starts with all of its edits.
+    visit.page.keyboard.press("ArrowRight")
+    assert told not in verdict.inner_text()
+    assert "not allowed by the constraints" in visit.page.locator("#edits").inner_text()
     visit.check()
 
 

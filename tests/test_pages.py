@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from edgeflip import CounterfactualSet, EdgeFlip, EditSet, bundle_from, explain
+from edgeflip import Constraints, CounterfactualSet, EdgeFlip, EditSet, bundle_from, explain
 from edgeflip.draw import (
     Exhibit,
     answer_page,
@@ -147,6 +147,98 @@ def test_a_table_of_another_shape_is_refused(answer):
     del payload["checksum"]
     payload["checksum"] = checksum(payload)
     with pytest.raises(ArtifactError, match="a row of 2 numbers for every part"):
+        CounterfactualSet.from_dict(payload)
+
+
+def in_pairs_only(graph, edits):
+    """A rule that allows no edit by itself."""
+    return len(edits) >= 2
+
+
+@pytest.fixture(scope="module")
+def ruled():
+    """An answer of two edits, neither of which the constraints allow by itself."""
+    graph = example_graphs(1, seed=4)[0]
+    limits = Constraints(rules=(in_pairs_only,))
+    return explain(example_oracle(), graph, constraints=limits, ranking="smallest")
+
+
+def test_parts_that_the_constraints_forbid_are_told_in_table_and_file(ruled, tmp_path):
+    told = ruled.with_effects()
+    for entry in (told.smallest, *told.counterfactuals):
+        parts = [EditSet(*_sides(entry.edits, key)) for key in _parts(entry.edits.edges)]
+        wanted = [
+            number
+            for number, part in enumerate(parts)
+            if len(part) and not ruled.space.constraints.allows(ruled.graph, part)
+        ]
+        assert wanted
+        assert list(entry.forbidden) == wanted
+        assert len(entry.effects) == len(parts)
+    loaded = CounterfactualSet.load_json(ruled.save(tmp_path / "answer.json"))
+    assert loaded.smallest.forbidden == told.smallest.forbidden
+    for page in (
+        answer_page(ruled),
+        answer_page(loaded),
+        answer_page(loaded, oracle=example_oracle()),
+    ):
+        choice = data_of(page)["choices"][0]
+        assert choice["forbidden"] == list(told.smallest.forbidden)
+        assert choice["unjudged"] == ""
+        assert "not allowed by the constraints" in Tags(page).text
+
+
+def _sides(edits, edges):
+    return edits.added & set(edges), edits.removed & set(edges)
+
+
+def test_chemistry_forbids_a_part_that_splits_the_molecule():
+    pytest.importorskip("rdkit")
+    from edgeflip import molecule_constraints, molecule_graph
+
+    class Apart:
+        """An oracle that is sure of class 1 once the middle bond is gone."""
+
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            there = [[2, 3] in graph.edge_index.t().tolist() for graph in graphs]
+            return torch.tensor([[0.9, 0.1] if bond else [0.1, 0.9] for bond in there])
+
+    graph = molecule_graph("CCCCCC")
+    limits = molecule_constraints(graph)
+    answer = explain(Apart(), graph, constraints=limits).with_effects()
+    assert answer.found
+    removal = [answer.smallest.edits.edges.index(edge) for edge in answer.smallest.edits.removed]
+    # A removal alone makes two parts of the chain.
+    assert {1 << bit for bit in removal} <= set(answer.smallest.forbidden)
+
+
+def test_without_constraints_no_part_is_forbidden(answer):
+    assert answer.with_effects().smallest.forbidden == ()
+    page = answer_page(answer)
+    assert "constraints" not in Tags(page).text
+    assert all(choice["forbidden"] == [] for choice in data_of(page)["choices"])
+
+
+def test_a_file_that_lost_the_rules_says_that_it_cannot_tell(ruled, tmp_path):
+    path = tmp_path / "answer.json"
+    ruled.save_json(path)
+    loaded = CounterfactualSet.load_json(path)
+    page = answer_page(loaded, oracle=example_oracle())
+    assert "not known here whether the constraints allow" in Tags(page).text
+    assert "not allowed by the constraints" not in Tags(page).text
+
+
+def test_forbidden_parts_that_cannot_be_are_refused(ruled):
+    from edgeflip.errors import ArtifactError
+    from edgeflip.support import checksum
+
+    payload = json.loads(json.dumps(ruled.with_effects().to_dict()))
+    payload["smallest"]["forbidden"] = [2 ** len(ruled.smallest.edits)]
+    del payload["checksum"]
+    payload["checksum"] = checksum(payload)
+    with pytest.raises(ArtifactError, match="forbidden parts"):
         CounterfactualSet.from_dict(payload)
 
 

@@ -38,6 +38,11 @@ _UNKNOWN = (
     "The edits cannot be switched here, because this answer came from a file and nobody said which "
     "model it is about. Save the page with oracle=."
 )
+_FORBIDDEN = "The constraints do not allow this part of the edits."
+_UNJUDGED = (
+    "It is not known here whether the constraints allow every part of the edits, because this answer came "
+    "from a file that does not say."
+)
 
 
 def answer_page(
@@ -174,9 +179,11 @@ class _AnswerPage:
             moves = "".join(self._toggle(move, entry) for move in self._moves(0))
             can = ' <span class="tools">press to take one back</span>' if not why else ""
             verdict = "" if why else _verdict(self._answer, entry)
+            unjudged = self._unjudged(entry)
             parts.append(
                 f'<section aria-label="Edits"><h2>Edits{can}</h2><ul class="edits" id="edits">{moves}</ul>'
                 f'<p class="without" id="why"{"" if why else " hidden"}>{plain_text(why)}</p>'
+                f'<p class="without" id="unjudged"{"" if unjudged else " hidden"}>{plain_text(unjudged)}</p>'
                 f'<p class="verdict" id="verdict" role="status">{plain_text(verdict)}</p></section>'
             )
         parts.append(self._outputs(entry))
@@ -198,10 +205,12 @@ class _AnswerPage:
     def _without(self, move: Move, entry: Counterfactual) -> str:
         if entry.effects is None:
             return ""
-        left = entry.effects[(2**entry.size - 1) & ~(1 << _bit(move, entry))]
+        part = (2**entry.size - 1) & ~(1 << _bit(move, entry))
+        left = entry.effects[part]
         goal = self._answer.goal
         same = isinstance(goal, ClassGoal) and _top(left) == _top(self._answer.output)
         told = f"Without it: {'still ' if same else ''}{goal.describe(left)}"
+        told += ", not allowed by the constraints" if part in (entry.forbidden or ()) else ""
         return f'<p class="without">{plain_text(told)}</p>'
 
     def _outputs(self, entry: Counterfactual | None) -> str:
@@ -309,6 +318,11 @@ class _AnswerPage:
             "The edits cannot be switched here: the model was not asked about their combinations."
         )
 
+    def _unjudged(self, entry: Counterfactual) -> str:
+        """What is said where nobody knows which parts the constraints allow, empty where it is known."""
+        known = entry.effects is None or entry.forbidden is not None
+        return "" if known or not getattr(self._answer.space, "conditions", "") else _UNJUDGED
+
     def _data(self) -> dict[str, Any]:
         answer = self._answer
         goal = answer.goal
@@ -323,6 +337,7 @@ class _AnswerPage:
             "names": names,
             "columns": [row.column for row in self._rows],
             "before": self._packed(answer.output),
+            "not_allowed": _FORBIDDEN,
             "choices": [self._choice(place, entry) for place, entry in enumerate(self._entries)],
         }
 
@@ -332,6 +347,8 @@ class _AnswerPage:
             "headline": [list(piece) for piece in headline(self._answer, entry)],
             "proof": proof(self._answer, entry),
             "why": self._why(entry),
+            "unjudged": self._unjudged(entry),
+            "forbidden": list(entry.forbidden or ()),
             "moves": [
                 {"key": move.key, "kind": move.kind, "name": move.name, "bit": _bit(move, entry)}
                 for move in self._moves(place)

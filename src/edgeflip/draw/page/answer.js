@@ -63,8 +63,18 @@
     return "With " + made + " of " + count + " edits";
   }
 
-  // The sentence beneath the toggles.
+  // Whether the constraints forbid some of the edits without the others.
+  function isForbidden(choice, mask) {
+    return (choice.forbidden || []).includes(mask);
+  }
+
+  // The sentences beneath the toggles: what the model says, and whether the edits made are allowed at all.
   function verdict(data, choice, mask) {
+    const said = saying(data, choice, mask);
+    return said && isForbidden(choice, mask) ? said + " " + data.not_allowed : said;
+  }
+
+  function saying(data, choice, mask) {
     const output = outputOf(choice, mask);
     const count = choice.moves.length;
     const made = keysOf(choice.moves, mask).size;
@@ -80,10 +90,12 @@
 
   // What remains when one edit of all is taken back.
   function withoutOne(data, choice, bit) {
-    const output = choice.table && choice.table[full(choice) & ~(1 << bit)];
+    const mask = full(choice) & ~(1 << bit);
+    const output = choice.table && choice.table[mask];
     if (!output) return "";
     const same = data.kind === "class" && output.column === data.before.column;
-    return "Without it: " + (same ? "still " : "") + told(data, output).text;
+    const allowed = isForbidden(choice, mask) ? ", not allowed by the constraints" : "";
+    return "Without it: " + (same ? "still " : "") + told(data, output).text + allowed;
   }
 
   // A row of the table as the page keeps it: [column, its value, values of the shown columns …].
@@ -175,6 +187,8 @@
       find("#proof").textContent = choice.proof;
       find("#why").textContent = choice.why || "";
       find("#why").toggleAttribute("hidden", !choice.why);
+      find("#unjudged").textContent = choice.unjudged || "";
+      find("#unjudged").toggleAttribute("hidden", !choice.unjudged);
       for (const row of all("tr[data-group]")) {
         const inside = row.dataset.group.split(" ").includes(String(index));
         if (inside) row.setAttribute("aria-current", "true");
