@@ -301,6 +301,17 @@ def test_a_gallery_filters_by_what_tells_answers_apart(tmp_path):
     assert 'href="../all.html"' in pages[0].read_text(encoding="utf-8")
 
 
+def test_a_list_of_answers_is_saved_with_a_page_for_each(tmp_path):
+    answers = explain(example_oracle(), example_graphs(3, seed=2))
+    path = answers.save(tmp_path / "gallery.html")
+    links = re.findall(r'<h2><a href="([^"]*)">', path.read_text(encoding="utf-8"))
+    assert len(links) == 3
+    for link in links:
+        text = (tmp_path / link).read_text(encoding="utf-8")
+        assert 'href="../gallery.html"' in text
+        assert len(text.encode()) < 300_000
+
+
 def test_notebook_cells_are_small_and_have_no_script(answer):
     answers = explain(example_oracle(), example_graphs(4, seed=2))
     bundle = bundle_from(example_graphs(20, seed=1), class_names=["a", "b"])

@@ -150,7 +150,8 @@ def explain(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write a page to look at; several answers become a gallery.",
+            help="Also write a page to look at; several answers become a gallery, with a folder of pages "
+            "beside it.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -16,6 +16,7 @@ from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.one_answer import answer_page
 from edgeflip.draw.page_parts import graph_size
 from edgeflip.draw.picture import ENDINGS
+from edgeflip.draw.story import subject
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import Counterfactual, CounterfactualSet
 from edgeflip.support import as_path, progress_bar, write_lines
@@ -64,13 +65,17 @@ def save_answers(
     path: str | os.PathLike[str],
     *,
     titles: Sequence[str] = (),
+    progress: bool = False,
 ) -> Path:
     """Write many answers as a gallery (`.html`) or as one picture (`.svg`, `.png`, `.pdf`).
+
+    A gallery leads to a page for each answer, in a folder beside it that has its name (`pages_beside`).
 
     Args:
         answers: What was found.
         path: The file.
         titles: What was explained, for each.
+        progress: Whether to show progress on stderr while pages are written.
     """
     location = as_path(path, ArtifactError)
     ending = location.suffix.lower()
@@ -81,13 +86,18 @@ def save_answers(
             )
             for place, answer in enumerate(answers)
         ]
-        return save_gallery(exhibits, location)
+        return save_gallery(exhibits, location, pages=True, progress=progress)
     if ending in ENDINGS:
         return draw_grid(answers, titles=titles).save(location)
     raise ConfigError(
         f"expected a file that ends in .html, .svg, .png or .pdf, got {location.name}; give it one of "
         "these endings."
     )
+
+
+def pages_beside(gallery: Path) -> Path:
+    """The folder of a gallery's pages: `why` beside `why.html`."""
+    return gallery.with_suffix("")
 
 
 def save_gallery(
@@ -104,22 +114,24 @@ def save_gallery(
         exhibits: The answers and what they are about.
         path: The page of the gallery.
         about: A few words above it.
-        pages: Whether every answer gets a page of its own, to which its card leads.
+        pages: Whether every answer gets a page of its own, to which its card leads; see `pages_beside`.
         progress: Whether to show progress on stderr.
     """
     location = as_path(path, ArtifactError)
     shown = list(exhibits)
     if pages:
-        folder = location.with_suffix("")
+        folder = pages_beside(location)
         with progress_bar("writing pages", total=len(shown), unit="page", shown=progress) as bar:
             for number, exhibit in enumerate(shown):
+                bar.update()
+                if subject(exhibit.answer, []) is None:
+                    continue  # edits that no drawer knows have a card, but no page
                 name = f"{number:04d}-{_file_name(exhibit.title)}.html"
                 text = answer_page(
                     exhibit.answer, title=exhibit.title, home=f"../{quote(location.name)}"
                 )
                 write_lines(folder / name, text.split("\n"))
                 shown[number] = replace(exhibit, href=f"{quote(folder.name)}/{quote(name)}")
-                bar.update()
     return write_lines(location, gallery_page(shown, about=about).split("\n"))
 
 
