@@ -10,7 +10,16 @@ import torch
 
 from bench_rows import TINY
 from browser import Visit, browser
-from edgeflip import Constraints, EdgeFlip, EditSet, explain, load_dataset, molecule_graph
+from edgeflip import (
+    Constraints,
+    EdgeFlip,
+    EditSet,
+    explain,
+    load_dataset,
+    molecule_constraints,
+    molecule_graph,
+    to_smiles,
+)
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import MethodSpec
@@ -101,6 +110,16 @@ def test_a_part_that_the_constraints_forbid_is_shown_and_said_to_be(running, tmp
     visit.check()
 
 
+def test_the_smiles_of_the_counterfactual_is_marked_by_one_click(running, tmp_path):
+    answer = molecule_answer(molecule_constraints)
+    visit = Visit(running, answer.save(tmp_path / "molecule.html"))
+    smiles = visit.page.locator("figure dd.mono:visible").last
+    assert smiles.inner_text() == to_smiles(answer, answer.smallest)
+    smiles.click()
+    assert visit.page.evaluate("String(getSelection())").strip() == smiles.inner_text()
+    visit.check()
+
+
 def test_the_drawing_follows_the_toggles(running, page_file):
     visit = Visit(running, page_file)
     after = visit.page.locator("figure svg").last
@@ -181,7 +200,7 @@ def report_file(tmp_path_factory):
     return place / "report.html"
 
 
-def molecule_answer():
+def molecule_answer(limits=None):
     pytest.importorskip("rdkit")
 
     class Oxygens(torch.nn.Module):
@@ -194,7 +213,9 @@ def molecule_answer():
             total = torch.zeros(count).index_add_(0, batch, score)
             return torch.stack([total, -total], dim=1)
 
-    return explain(Oxygens(), molecule_graph("CC(=O)Oc1ccccc1C(=O)O"), class_names=["a", "b"])
+    graph = molecule_graph("CC(=O)Oc1ccccc1C(=O)O")
+    options = {} if limits is None else {"constraints": limits(graph)}
+    return explain(Oxygens(), graph, class_names=["a", "b"], **options)
 
 
 def sentence_answer():

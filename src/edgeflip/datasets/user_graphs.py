@@ -11,7 +11,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +31,12 @@ from edgeflip.datasets.bundle import (
     random_split,
     stratified_split,
 )
-from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molecule_or_none
+from edgeflip.datasets.chemistry import (
+    SINGLE_BOND,
+    molecule_constraints,
+    molecule_graph,
+    molecule_or_none,
+)
 from edgeflip.datasets.formats import read_graph, read_labels, read_table
 from edgeflip.datasets.tu import read_tu
 from edgeflip.errors import DatasetError, shown
@@ -199,7 +206,7 @@ def load_graphs(
         if problems
         else ""
     )
-    return bundle_from(
+    bundle = bundle_from(
         [graph for graph, _ in kept],
         [label for _, label in kept],
         drawing=drawing or "molecule",
@@ -209,6 +216,7 @@ def load_graphs(
         notes=notes,
         **options,
     )
+    return replace(bundle, from_smiles=partial(molecule_graph, bonds=bonds))
 
 
 def class_numbers(
