@@ -109,6 +109,23 @@ def test_a_smiles_goes_in_and_a_sentence_two_smiles_and_a_similarity_come_out(
     assert lines["becomes"] in page.read_text(encoding="utf-8")
 
 
+def test_in_80_columns_no_word_is_broken(capsys, folder, weights, monkeypatch):
+    from rich.console import Console
+
+    from edgeflip.cli import console
+
+    monkeypatch.setattr(console, "_stdout", lambda: Console(width=80, highlight=False))
+    model = ("--model", f"{folder / 'mine.py'}:build", "--weights", weights)
+    names = ("--class-names", "permeable,not permeable")
+    _, out, _ = run(capsys, "explain", "--smiles", ASPIRIN, *model, *names, "--no-chemistry")
+    start = next(line for line in out.splitlines() if line.startswith("rank"))
+    rows = out.partition(start)[2].partition("SMILES")[0]
+    assert "smallest" in rows
+    assert rows.count("permeable") >= 2
+    assert max(len(line) for line in rows.splitlines()) <= 80
+    assert not re.search(r"permeabl\b|smalles\b", rows)
+
+
 @pytest.mark.parametrize(
     ("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("json", b"{")]
 )

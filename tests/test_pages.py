@@ -421,3 +421,17 @@ def test_only_counterfactuals_of_the_answer_are_drawn():
         first.draw(5)
     with pytest.raises(ConfigError, match="draw_grid"):
         draw_answer([first, second])
+
+
+def test_edits_that_nobody_can_draw_have_a_card_without_a_page(answer, tmp_path):
+    from edgeflip.search import AnswerList
+    from toy_space import AskEverything, polynomial, problem
+
+    switches = next(
+        found
+        for seed in range(20)
+        if (found := AskEverything().fit([], polynomial(seed)).solve(problem(seed))).found
+    )
+    page = AnswerList([switches, answer]).save(tmp_path / "all.html").read_text(encoding="utf-8")
+    assert page.count('class="card"') == 2
+    assert len(re.findall(r'<h2><a href="', page)) == 1

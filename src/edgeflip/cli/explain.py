@@ -19,6 +19,7 @@ from edgeflip.cli.console import (
     say,
     show,
     table,
+    table_width,
     tell,
     terminal_width,
 )
@@ -55,8 +56,8 @@ from edgeflip.oracle import checked_answers
 from edgeflip.search import CounterfactualSet
 from edgeflip.training import fitted_explainer, load_oracle, oracle_data
 
-# Letters of a class's name that are never broken.
-_LONG_WORD = 16
+# From so many columns on names of classes need not be broken, and words of so many letters never are.
+_WIDE, _LONG_WORD = 100, 16
 # Letters of a SMILES that stand for it in titles.
 _TITLE = 48
 
@@ -342,10 +343,11 @@ def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
     figures = [name for name in figures if name in found[0]]
     numeric = ["rank", "size", *figures]
     rows = table("rank", "added", "removed", "size", "to", *figures, "", numbers=numeric)
-    # Classes are broken between words: in 80 columns edges can better do with less room.
-    words = [word for row in found for word in str(row["to"]).split()]
-    rows.columns[4].min_width = min(_LONG_WORD, max(map(len, words), default=0))
-    rows.columns[-1].no_wrap = True
+    if table_width() < _WIDE:
+        # Classes are broken between words, and edges make room for that.
+        words = [word for row in found for word in str(row["to"]).split()]
+        rows.columns[4].width = min(_LONG_WORD, max(map(len, words)))
+        rows.columns[-1].width = len("smallest")
     last = len(found) if most is None else most
     shown = [row for row in found if row["smallest"] or (row["rank"] or last + 1) <= last]
     for row in shown:
