@@ -51,21 +51,22 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
     view = _View(subject, canvas)
     total = int(subject.graph.num_nodes or 0)
     panels = tuple(
-        Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The graph {side}")
+        Scene(canvas.width, canvas.height, tuple(view.items(side)), subject.label("graph", side))
         for side in ("before", "after")
     )
-    caption = f"Filled nodes {subject.core_words}. " if subject.core_nodes else ""
-    caption += "Every node keeps its place."
+    sentences = [f"Filled nodes {subject.core_words}."] if subject.core_nodes else []
+    sentences += ["Every node keeps its place."] if subject.choices else []
     if view.cut:
-        caption += " Dashed stubs lead to nodes that are not drawn."
+        sentences.append("Dashed stubs lead to nodes that are not drawn.")
+        around = ", those around the edits" if subject.shown else ""
         return Drawing(
             panels,
-            caption,
+            " ".join(sentences),
             aside=whole_map(subject.graph, view.nodes),
             aside_title="The whole graph",
-            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn, those around the edits",
+            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn{around}",
         )
-    return Drawing(panels, caption)
+    return Drawing(panels, " ".join(sentences))
 
 
 class _View:

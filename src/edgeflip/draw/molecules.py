@@ -70,14 +70,14 @@ def draw_molecule(subject: Subject, canvas: Canvas) -> Drawing:
         return draw_plain(subject, canvas)
     view = _View(subject, canvas, base)
     panels = tuple(
-        Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The molecule {side}")
+        Scene(canvas.width, canvas.height, tuple(view.items(side)), subject.label("molecule", side))
         for side in ("before", "after")
     )
     faults = view.states.faults()
     shown = frozenset(move.key for move in subject.shown)
-    sentences = ["Every atom keeps its place, so new bonds can look long."]
-    if not any(move.kind == "added" for move in subject.moves):
-        sentences = ["Every atom keeps its place."]
+    sentences = ["Every atom keeps its place."] if subject.choices else []
+    if any(move.kind == "added" for move in subject.moves):
+        sentences = ["Every atom keeps its place, so new bonds can look long."]
     if any(edge in subject.core_edges for edge in view.sketch.bonds):
         sentences.insert(0, "Heavy bonds carry the prediction.")
     if any(view.states.crowd(node, keys & shown) for node, keys, _ in view.crowded):

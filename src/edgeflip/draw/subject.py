@@ -80,6 +80,10 @@ class Subject:
         """All edits of all counterfactuals, each once."""
         return tuple(dict.fromkeys(move for choice in self.choices for move in choice))
 
+    def label(self, what: str, side: str) -> str:
+        """What a panel shows; without edits there is neither before nor after."""
+        return f"The {what} {side}" if self.choices else f"The {what}"
+
     def touching(self, node: int) -> frozenset[str]:
         """Keys of the edits with an end at a node."""
         return frozenset(move.key for move in self.moves if node in move.ends)
