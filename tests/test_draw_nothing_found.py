@@ -94,7 +94,7 @@ def test_no_page_or_notebook_has_an_after_without_an_answer(tweet):
         answer_html(tweet).split("</style>")[-1],
     ]
     for page in pages:
-        seen = re.sub(r"<script.*?</script>|<i class=[^>]*>", "", page, flags=re.DOTALL)
+        seen = re.sub(r"<script.*?</script>|class=\"[^\"]*\"", "", page, flags=re.DOTALL)
         assert not re.search(r"\b(before|after)\b", seen), seen
     svg = answers_html([tweet]).split("<table>")[0]
     assert not re.search(r"\b(before|after)\b", svg.split("</style>")[-1])

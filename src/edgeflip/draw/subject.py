@@ -15,6 +15,7 @@ from edgeflip.core import (
     Edge,
     EditSet,
     FactualSubgraph,
+    check_names,
     edge_noun,
     edge_pairs,
     node_names,
@@ -95,7 +96,11 @@ def subject_of(
     """What is to be drawn of edit sets of a graph, the one to be shown first.
 
     Without a subgraph that carries the prediction the motif is shown in its place, where a graph has one.
+
+    Raises:
+        GraphError: If the graph has more or fewer names than nodes.
     """
+    check_names(graph)
     names = node_names(graph)
     choices = tuple(moves_of(edits, names) for edits in edit_sets)
     if core is not None:
