@@ -145,8 +145,9 @@ class _View:
         for move in self._subject.moves:
             if side == "after" or move.kind == "removed":
                 items += badge(self._badges[move.key], move.kind, made(move.key))
-        if not self._canvas.small:
+        if not self._canvas.small or self._canvas.edited_named:
             items += self._numbers
+        if not self._canvas.small:
             items += self._fault_words() if side == "after" else []
         return items
 

@@ -206,11 +206,13 @@ class Canvas:
         width: Of one panel, in pixels.
         height: Of one panel.
         small: Whether it is so small that numbers and names cannot be read.
+        edited_named: Whether a small drawing has the names of edited nodes all the same.
     """
 
     width: float = 400
     height: float = 340
     small: bool = False
+    edited_named: bool = False
 
 
 Drawer: TypeAlias = Callable[[Subject, Canvas], Drawing]
