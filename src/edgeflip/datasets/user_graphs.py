@@ -21,7 +21,7 @@ import networkx as nx
 import torch
 from torch_geometric.data import Data
 
-from edgeflip.core import Constraints, EdgeFill
+from edgeflip.core import Constraints, EdgeFill, check_names
 from edgeflip.datasets.building import graph_from_networkx
 from edgeflip.datasets.bundle import (
     DatasetBundle,
@@ -328,6 +328,7 @@ def _check_features(graphs: Sequence[Data]) -> None:
                 f"expected features x with a row for each of {graph.num_nodes} nodes, got {rows} in graph "
                 f"{index}; correct x."
             )
+        check_names(graph, f" in graph {index}")
 
 
 def _check_widths(graphs: Sequence[Data]) -> None:

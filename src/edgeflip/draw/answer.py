@@ -85,10 +85,15 @@ def draw_answer(
         sheet.bottom,
         tuple(sheet.items),
         text_of(pieces),
-        f"The input with {count} nodes before and after the edits, every node at the same place. "
-        f"{proof(answer, entry)}".strip(),
+        f"{_described(count, entry)} {proof(answer, entry)}".strip(),
     )
     return Picture(scene)
+
+
+def _described(count: int, entry: Counterfactual | None) -> str:
+    if entry is None:
+        return f"The input with {count} nodes."
+    return f"The input with {count} nodes before and after the edits, every node at the same place."
 
 
 @dataclass
@@ -165,10 +170,9 @@ def _body(
     top = sheet.bottom + 14
     scenes = [scene.under(keys) for scene in drawing.panels]
     outputs = [answer.output, entry.output if entry is not None else answer.output]
-    captions = [
-        _caption(answer, name, output)
-        for name, output in zip(("before", "after"), outputs, strict=True)
-    ]
+    # Without an after there is no before either.
+    names = ("before ", "after ") if entry is not None else ("", "")
+    captions = [_caption(answer, name, output) for name, output in zip(names, outputs, strict=True)]
     if len(scenes) == 1:
         (scene,) = scenes
         sheet.items.append(Words((_MARGIN, top + 28), captions[0]))
@@ -183,8 +187,8 @@ def _body(
             end += 28
         lefts = [_MARGIN]
     else:
-        lefts = [_MARGIN + place * (_PANEL + _GAP) for place in range(len(scenes))]
         shown = scenes if entry is not None else scenes[:1]
+        lefts = [_MARGIN + place * (_PANEL + _GAP) for place in range(len(shown))]
         for left, scene, caption in zip(lefts, shown, captions, strict=False):
             sheet.items.append(Words((left, top + 28), caption))
             sheet.items += placed(scene.items, (left, top + 40))
@@ -209,8 +213,8 @@ def _body(
 def _caption(answer: CounterfactualSet, side: str, output: Sequence[float]) -> tuple[Run, ...]:
     name, number = predicted(answer.goal, output)
     told = f"{name} {number}".strip()
-    room = _PANEL - text_width(f"{side} ", TEXTS["note"]) - 8
-    return Run(f"{side} ", "note"), Run(shortened(told, TEXTS["title"], room), "title")
+    room = _PANEL - text_width(side, TEXTS["note"]) - 8
+    return Run(side, "note"), Run(shortened(told, TEXTS["title"], room), "title")
 
 
 def _facts(

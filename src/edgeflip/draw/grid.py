@@ -17,7 +17,8 @@ from edgeflip.errors import ConfigError
 from edgeflip.search import CounterfactualSet
 
 _CELL, _HEIGHT, _GAP, _MARGIN = 260.0, 190.0, 24.0, 24.0
-_CANVAS = Canvas(_CELL, _HEIGHT, small=True)
+# A line beneath each says which edges are edited, so the nodes it names can be seen.
+_CANVAS = Canvas(_CELL, _HEIGHT, small=True, edited_named=True)
 # What is drawn, the change beneath it, and further lines.
 _Cell: TypeAlias = tuple[Scene, Sequence[Run], Sequence[str]]
 # A picture has no more than this; a gallery is for more.

@@ -141,7 +141,7 @@ class _AnswerPage:
                 f'<span class="for-tall">{plain_text(drawing.tall_caption)}</span></figcaption>'
             )
         sides = (
-            f'<p class="side">before <b>{plain_text(before)}</b></p>',
+            f'<p class="side">{"before " if entry else ""}<b>{plain_text(before)}</b></p>',
             f'<p class="side">after <b id="after">{plain_text(after)}</b></p>' if entry else "",
         )
         if len(drawing.panels) == 1:

@@ -108,6 +108,7 @@ class Words:
 
     Attributes:
         halo: Whether a rim of paper keeps lines behind them away.
+        title: What they are short for, told when the mouse rests on them.
     """
 
     at: Point
@@ -115,6 +116,7 @@ class Words:
     anchor: Anchor = "start"
     halo: bool = False
     when: When = ALWAYS
+    title: str = ""
 
     @property
     def text(self) -> str:
@@ -138,9 +140,10 @@ def words(
     *,
     halo: bool = False,
     when: When = ALWAYS,
+    title: str = "",
 ) -> Words:
     """Words in one style."""
-    return Words(at, (Run(text, style),), anchor, halo, when)
+    return Words(at, (Run(text, style),), anchor, halo, when, title)
 
 
 def box(x: float, y: float, width: float, height: float, style: str, when: When = ALWAYS) -> Shape:

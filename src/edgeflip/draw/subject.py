@@ -15,6 +15,7 @@ from edgeflip.core import (
     Edge,
     EditSet,
     FactualSubgraph,
+    check_names,
     edge_noun,
     edge_pairs,
     node_names,
@@ -80,6 +81,10 @@ class Subject:
         """All edits of all counterfactuals, each once."""
         return tuple(dict.fromkeys(move for choice in self.choices for move in choice))
 
+    def label(self, what: str, side: str) -> str:
+        """What a panel shows; without edits there is neither before nor after."""
+        return f"The {what} {side}" if self.choices else f"The {what}"
+
     def touching(self, node: int) -> frozenset[str]:
         """Keys of the edits with an end at a node."""
         return frozenset(move.key for move in self.moves if node in move.ends)
@@ -91,7 +96,11 @@ def subject_of(
     """What is to be drawn of edit sets of a graph, the one to be shown first.
 
     Without a subgraph that carries the prediction the motif is shown in its place, where a graph has one.
+
+    Raises:
+        GraphError: If the graph has more or fewer names than nodes.
     """
+    check_names(graph)
     names = node_names(graph)
     choices = tuple(moves_of(edits, names) for edits in edit_sets)
     if core is not None:
@@ -197,11 +206,13 @@ class Canvas:
         width: Of one panel, in pixels.
         height: Of one panel.
         small: Whether it is so small that numbers and names cannot be read.
+        edited_named: Whether a small drawing has the names of edited nodes all the same.
     """
 
     width: float = 400
     height: float = 340
     small: bool = False
+    edited_named: bool = False
 
 
 Drawer: TypeAlias = Callable[[Subject, Canvas], Drawing]

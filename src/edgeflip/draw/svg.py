@@ -130,6 +130,8 @@ def _one(item: Item, shown: str) -> str:
         inside = "".join(
             f'<tspan class="t-{run.style}">{plain_text(run.text)}</tspan>' for run in item.runs
         )
+    if item.title:
+        inside = f"<title>{plain_text(item.title)}</title>{inside}"
     css = f' class="{names}"' if names else ""
     return f'<text{css}{shown} x="{_n(x)}" y="{_n(y)}"{anchor}>{inside}</text>'
 
