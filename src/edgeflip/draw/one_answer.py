@@ -373,7 +373,11 @@ def _alike(answer: CounterfactualSet, entries: Sequence[Counterfactual]) -> list
     """Rows of counterfactuals that only a symmetry of the graph tells apart."""
     if not isinstance(answer.space, PairEdits):
         return [_Row(place, ()) for place in range(len(entries))]
-    groups = alike(answer.space.input, [entry.edits for entry in entries])
+    groups = alike(
+        answer.space.input,
+        [entry.edits for entry in entries],
+        [entry.output for entry in entries],
+    )
     return [_Row(places[0], tuple(places[1:])) for places in groups]
 
 
