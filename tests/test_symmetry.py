@@ -39,6 +39,7 @@ SYMMETRIC = {
 }
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_symmetric_graphs_are_folded_right_and_fast(name):
     shape, size = SYMMETRIC[name]
@@ -75,6 +76,7 @@ class FewEdges(torch.nn.Module):
         return torch.stack([count - self.most, self.most - count], 1)
 
 
+@pytest.mark.serial
 def test_the_page_of_a_complete_graph_is_written_in_seconds():
     whole = graph_of(nx.complete_graph(10).edges)
     answer = explain(FewEdges(43.5), whole, constraints=Constraints(allow_additions=False))

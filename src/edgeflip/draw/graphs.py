@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
-import networkx as nx
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge, edge_pairs
+from edgeflip.draw.dot_map import map_places
 from edgeflip.draw.layout import nearby, node_places
 from edgeflip.draw.look import TEXTS, shortened, text_width
 from edgeflip.draw.scene import (
@@ -275,10 +275,7 @@ def whole_map(graph: Data, near: Collection[int]) -> Scene | None:
     total = int(graph.num_nodes or 0)
     if total > _MAPPED:
         return None
-    whole = nx.Graph()
-    whole.add_nodes_from(range(total))
-    whole.add_edges_from(sorted(edge_pairs(graph)))
-    places: Mapping[int, Sequence[float]] = nx.spring_layout(whole, seed=0, iterations=40)
+    places = map_places(total, edge_pairs(graph))
     dots = sorted(range(total), key=lambda node: node in near)
     items = tuple(
         Disc(
