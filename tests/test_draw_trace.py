@@ -26,9 +26,7 @@ def test_the_trace_of_every_method_is_drawn(method, stubborn):
         texts = texts_of(draw_trace(answer))
         assert answer.found == texts[0].startswith("Reached")
         assert ("model passes" in texts) == bool(answer.trace.steps)
-        assert (texts[1:] == ["No steps of this search were recorded."]) == (
-            not answer.trace.steps
-        )
+        assert (texts[1:] == ["No steps of this search were recorded."]) == (not answer.trace.steps)
 
 
 def test_an_answer_that_lost_its_steps_says_what_was_reached():

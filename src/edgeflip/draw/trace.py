@@ -34,7 +34,9 @@ def draw_trace(answer: CounterfactualSet) -> Picture:
             _HEIGHT,
             (
                 words((24, 34), title, "title"),
-                words((24, 54), "The best margin so far; above the line the goal is reached.", "note"),
+                words(
+                    (24, 54), "The best margin so far; above the line the goal is reached.", "note"
+                ),
                 *_Chart(steps).items(),
             ),
             title,
