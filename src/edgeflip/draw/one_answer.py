@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflip.core import EditSet, PairEdits
+from edgeflip.draw.arguments import check_answer, check_texts
 from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, Scene, When
@@ -53,8 +54,11 @@ def answer_page(
         home: Where the link to all answers leads, if there is one.
 
     Raises:
-        ConfigError: If the edits are of a kind that no drawer knows, or the oracle is another.
+        ConfigError: If it is not one answer, the edits are of a kind that no drawer knows, or the oracle
+            is another.
     """
+    check_answer(answer, "write several with save_answers")
+    check_texts(title=title, home=home)
     return _AnswerPage(_asked(answer, oracle), title, home).html()
 
 

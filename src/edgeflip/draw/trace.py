@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from edgeflip.draw.arguments import check_answer
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Disc, Item, Line, Point, Scene, words
 from edgeflip.search import CounterfactualSet, Step, counted_edits
@@ -22,7 +23,11 @@ def draw_trace(answer: CounterfactualSet) -> Picture:
 
     Above 0 the goal is reached. Where the search widened, a line says to which ring. Of a search without
     steps there is a sentence instead: methods that learn a mask record none while it flips nothing.
+
+    Raises:
+        ConfigError: If it is not one answer.
     """
+    check_answer(answer, "draw the trace of each alone")
     steps = [step for step in answer.trace.steps if math.isfinite(step.margin)]
     title = _title(answer, steps)
     if not steps:
