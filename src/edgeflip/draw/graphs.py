@@ -26,7 +26,7 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
 
 _SMALL, _LARGE = 5.0, 10.0
 # Without a number a node that matters is no larger than this.
@@ -55,7 +55,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
         for side in ("before", "after")
     )
     caption = f"Filled nodes {subject.core_words}. " if subject.core_nodes else ""
-    caption += "Every node keeps its place."
+    caption += f"Every node keeps its place.{loops_note(subject.graph)}"
     if view.cut:
         caption += " Dashed stubs lead to nodes that are not drawn."
         return Drawing(

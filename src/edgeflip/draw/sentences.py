@@ -26,7 +26,7 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
 
 # Of a longer sentence only the words around the edits are drawn.
 _WHOLE, _NEAR, _STEPS, _BESIDE = 60, 40, 2, 3
@@ -73,7 +73,7 @@ def _caption(subject: Subject, before: str, after: str) -> str:
     core = " Dark links carry the prediction." if subject.core_edges else ""
     return (
         f"A link joins a word to the word it depends on. Links {before} are before, links {after} "
-        f"after.{core}"
+        f"after.{core}{loops_note(subject.graph)}"
     )
 
 

@@ -115,6 +115,15 @@ def _motif(graph: Data) -> frozenset[int]:
     return frozenset(int(node) for node in marks.nonzero().flatten())
 
 
+def loops_note(graph: Data) -> str:
+    """A sentence about edges from nodes to themselves, which no edit changes; empty where there are none."""
+    ends = graph.edge_index
+    count = 0 if ends is None else int((ends[0] == ends[1]).sum())
+    if not count:
+        return ""
+    return " A self-loop is not drawn." if count == 1 else f" {count:,} self-loops are not drawn."
+
+
 def moves_of(edits: EditSet, names: tuple[str, ...]) -> tuple[Move, ...]:
     """An edit set as moves: additions first, then removals, by their nodes."""
     parts: tuple[tuple[Change, frozenset[Edge]], ...] = (
