@@ -138,6 +138,39 @@ def test_another_oracle_is_refused(answer):
         answer_page(loaded, oracle=Other())
 
 
+def test_an_oracle_that_agrees_on_the_input_only_is_refused(answer):
+    class Stubborn:
+        """Says of every graph what the answer's oracle says of the input."""
+
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            return torch.tensor([answer.output] * len(graphs))
+
+    loaded = CounterfactualSet.from_dict(answer.to_dict())
+    with pytest.raises(ConfigError, match=r"which says .* of it after adding"):
+        answer_page(loaded, oracle=Stubborn())
+
+
+def test_an_oracle_that_disagrees_on_one_counterfactual_alone_is_refused(answer):
+    own = example_oracle()
+    last = answer.edited_graph(answer.counterfactuals[-1])
+
+    class Almost:
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            told = own.predict_proba(graphs)
+            for place, graph in enumerate(graphs):
+                if torch.equal(graph.edge_index, last.edge_index):
+                    told[place] = told[place].flip(0)
+            return told
+
+    loaded = CounterfactualSet.from_dict(answer.to_dict())
+    with pytest.raises(ConfigError, match="expected the oracle of the answer"):
+        answer_page(loaded, oracle=Almost())
+
+
 def test_a_table_of_another_shape_is_refused(answer):
     from edgeflip.errors import ArtifactError
     from edgeflip.support import checksum

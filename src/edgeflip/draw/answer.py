@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgeflip.draw.arguments import check_answer, check_texts
 from edgeflip.draw.look import TEXTS, lines_of, shortened, text_width
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Item, Line, Run, Scene, Words, box, placed, words
@@ -59,6 +60,7 @@ def draw_answer(
         True
     """
     entry = _own(answer, counterfactual)
+    check_texts(title=title)
     entries = [] if entry is None else [entry]
     what = subject(answer, entries)
     if what is None:
@@ -145,10 +147,7 @@ class _Sheet:
 
 def _own(answer: CounterfactualSet, counterfactual: Counterfactual | None) -> Counterfactual | None:
     """The counterfactual to draw: the one that is asked for, if it is the answer's, or the smallest."""
-    if not isinstance(answer, CounterfactualSet):
-        raise ConfigError(
-            f"expected one answer to draw, got {shown(answer)}; draw several with draw_grid."
-        )
+    check_answer(answer, "draw several with draw_grid")
     if counterfactual is None:
         return answer.smallest
     own = [answer.smallest, *answer.counterfactuals]

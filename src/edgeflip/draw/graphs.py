@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
-import networkx as nx
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge, edge_pairs
+from edgeflip.draw.dot_map import map_places
 from edgeflip.draw.graph_names import Names, Nodes, fits_inside
 from edgeflip.draw.layout import nearby, node_places
 from edgeflip.draw.scene import (
@@ -26,7 +26,7 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
 
 _SMALL, _LARGE = 5.0, 10.0
 # Without a number a node that matters is no larger than this.
@@ -54,6 +54,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
     )
     sentences = [f"Filled nodes {subject.core_words}."] if subject.core_nodes else []
     sentences += ["Every node keeps its place."] if subject.choices else []
+    sentences += [loops_note(subject.graph).strip()] if loops_note(subject.graph) else []
     sentences += [view.names.key] if view.names.key else []
     if view.cut:
         sentences.append("Dashed stubs lead to nodes that are not drawn.")
@@ -299,10 +300,7 @@ def whole_map(graph: Data, near: Collection[int]) -> Scene | None:
     total = int(graph.num_nodes or 0)
     if total > _MAPPED:
         return None
-    whole = nx.Graph()
-    whole.add_nodes_from(range(total))
-    whole.add_edges_from(sorted(edge_pairs(graph)))
-    places: Mapping[int, Sequence[float]] = nx.spring_layout(whole, seed=0, iterations=40)
+    places = map_places(total, edge_pairs(graph))
     dots = sorted(range(total), key=lambda node: node in near)
     items = tuple(
         Disc(

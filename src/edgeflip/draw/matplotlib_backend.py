@@ -6,7 +6,9 @@ Matplotlib belongs to the extra `draw` and is imported only here, when something
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 from edgeflip.draw.glyphs import Typesetter
@@ -16,6 +18,7 @@ from edgeflip.errors import ConfigError
 
 # A pixel of a scene in inches and in points.
 _INCH, _POINT = 1 / 96, 0.75
+_ONE_AT_A_TIME = RLock()
 
 
 def require_matplotlib() -> None:
@@ -36,20 +39,30 @@ def require_matplotlib() -> None:
 def figure_of(scene: Scene, colours: Mapping[str, str] = LIGHT) -> Any:
     """The scene as a figure of its size; the user's own settings of matplotlib play no part."""
     require_matplotlib()
-    matplotlib = importlib.import_module("matplotlib")
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
+    with _own_settings():
         return _Canvas(scene, colours).figure
 
 
 def save_figure(figure: Any, path: str, ending: str) -> None:
-    """Write a figure; the same bytes for the same scene."""
-    matplotlib = importlib.import_module("matplotlib")
+    """Write a figure; the same bytes for the same scene, whatever the user's settings."""
     nothing = {"Software": None} if ending == "png" else {"CreationDate": None, "Producer": None}
-    with matplotlib.rc_context({"pdf.fonttype": 42, "path.simplify": False}):
+    with _own_settings({"pdf.fonttype": 42, "path.simplify": False}):
         figure.savefig(
             path, format=ending, dpi=192, metadata=nothing, facecolor=figure.get_facecolor()
         )
+
+
+@contextmanager
+def _own_settings(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Matplotlib's settings as it comes, and some of ours; the user's are as before afterwards.
+
+    Settings are the whole process's, so pictures are drawn one after the other.
+    """
+    matplotlib = importlib.import_module("matplotlib")
+    with _ONE_AT_A_TIME, matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings or {})
+        yield
 
 
 class _Canvas:

@@ -10,7 +10,7 @@ from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.look import DARK, LIGHT, font_family, variables
 from edgeflip.draw.patterns import draw_summary
-from edgeflip.draw.story import probability, subject
+from edgeflip.draw.story import predicted, probability, subject
 from edgeflip.draw.svg import plain_text
 from edgeflip.search import CounterfactualSet
 
@@ -44,15 +44,16 @@ def _table(answer: CounterfactualSet) -> str:
     if len(rows) < 2:
         return ""
     lines = []
-    for row in rows[:_ROWS]:
+    # The smallest follows where it is not among those kept, as in the rows.
+    entries = [*answer.counterfactuals, answer.smallest]
+    for row, entry in zip(rows[:_ROWS], entries, strict=False):
         edits = [f"+{u}–{v}" for u, v in row.get("added", ())]
         edits += [f"−{u}–{v}" for u, v in row.get("removed", ())]
-        number = row.get("probability")
         cells = [
             "–" if row["rank"] is None else str(row["rank"]),
             " ".join(edits) or str(row["size"]),
             str(row["size"]),
-            f"{row['to']} {'' if number is None else probability(number)}",
+            "" if entry is None else " ".join(predicted(answer.goal, entry.output)).strip(),
             probability(row["score"]),
         ]
         lines.append((cells, "smallest" if row["smallest"] else ""))

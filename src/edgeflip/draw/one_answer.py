@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflip.core import EditSet, PairEdits
+from edgeflip.draw.arguments import check_answer, check_texts
 from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, Scene, When
@@ -58,8 +59,11 @@ def answer_page(
         home: Where the link to all answers leads, if there is one.
 
     Raises:
-        ConfigError: If the edits are of a kind that no drawer knows, or the oracle is another.
+        ConfigError: If it is not one answer, the edits are of a kind that no drawer knows, or the oracle
+            is another.
     """
+    check_answer(answer, "write several with save_answers")
+    check_texts(title=title, home=home)
     return _AnswerPage(_asked(answer, oracle), title, home).html()
 
 
@@ -390,7 +394,11 @@ def _alike(answer: CounterfactualSet, entries: Sequence[Counterfactual]) -> list
     """Rows of counterfactuals that only a symmetry of the graph tells apart."""
     if not isinstance(answer.space, PairEdits):
         return [_Row(place, ()) for place in range(len(entries))]
-    groups = alike(answer.space.input, [entry.edits for entry in entries])
+    groups = alike(
+        answer.space.input,
+        [entry.edits for entry in entries],
+        [entry.output for entry in entries],
+    )
     return [_Row(places[0], tuple(places[1:])) for places in groups]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edgeflip.draw.answer import draw_answer
+from edgeflip.draw.arguments import check_answer, check_texts, checked_all, ending_of
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.one_answer import answer_page
@@ -19,7 +20,7 @@ from edgeflip.draw.picture import ENDINGS
 from edgeflip.draw.story import subject
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import Counterfactual, CounterfactualSet
-from edgeflip.support import as_path, progress_bar, write_lines
+from edgeflip.support import as_path, checked_call, progress_bar, write_lines
 
 _PAGES = (".html", ".htm")
 
@@ -38,28 +39,32 @@ def save_answer(
         answer: What was found.
         path: `.html` for a page on which edits can be switched; `.svg`, `.png` or `.pdf` for a picture;
             `.json` for the answer itself, with the table that the page needs.
-        counterfactual: Which one a picture shows; the smallest by default.
+        counterfactual: Which one a picture shows, the smallest by default; pages and JSON hold all.
         oracle: The model, for an answer from a file; one fresh from `explain` knows it.
         title: What was explained.
 
     Raises:
-        ConfigError: If the file has another ending.
+        ConfigError: If it is not one answer, the file has another ending, or a counterfactual is chosen
+            where all are written.
     """
+    check_answer(answer, "write several with save_answers")
+    check_texts(title=title)
     location = as_path(path, ArtifactError)
-    ending = location.suffix.lower()
+    ending = ending_of(location, (*_PAGES, *ENDINGS, ".json"), "an answer")
+    if counterfactual is not None and ending not in ENDINGS:
+        raise ConfigError(
+            f"expected a picture of one counterfactual, got {location.name}, which holds all of them; leave "
+            "out counterfactual=, or save an .svg, .png or .pdf."
+        )
     if ending in _PAGES:
         return write_lines(location, answer_page(answer, oracle=oracle, title=title).split("\n"))
     if ending == ".json":
         known = oracle is not None or answer.oracle is not None
         return (answer.with_effects(oracle) if known else answer).save_json(location)
-    if ending in ENDINGS:
-        return draw_answer(answer, counterfactual, title=title).save(location)
-    raise ConfigError(
-        f"expected a file that ends in .html, .svg, .png, .pdf or .json, got {location.name}; give it one "
-        "of these endings."
-    )
+    return draw_answer(answer, counterfactual, title=title).save(location)
 
 
+@checked_call()
 def save_answers(
     answers: Sequence[CounterfactualSet],
     path: str | os.PathLike[str],
@@ -76,10 +81,14 @@ def save_answers(
         path: The file.
         titles: What was explained, for each.
         progress: Whether to show progress on stderr while pages are written.
+
+    Raises:
+        ConfigError: If something else than answers is among them, or the file has another ending.
     """
     location = as_path(path, ArtifactError)
-    ending = location.suffix.lower()
-    if ending in _PAGES:
+    answers = checked_all(answers, CounterfactualSet, "answers")
+    titles = checked_all(titles, str, "titles")
+    if ending_of(location, (*_PAGES, *ENDINGS), "answers") in _PAGES:
         exhibits = [
             Exhibit(
                 answer, titles[place] if place < len(titles) else f"{place}: {graph_size(answer)}"
@@ -87,12 +96,7 @@ def save_answers(
             for place, answer in enumerate(answers)
         ]
         return save_gallery(exhibits, location, pages=True, progress=progress)
-    if ending in ENDINGS:
-        return draw_grid(answers, titles=titles).save(location)
-    raise ConfigError(
-        f"expected a file that ends in .html, .svg, .png or .pdf, got {location.name}; give it one of "
-        "these endings."
-    )
+    return draw_grid(answers, titles=titles).save(location)
 
 
 def pages_beside(gallery: Path) -> Path:
@@ -100,6 +104,7 @@ def pages_beside(gallery: Path) -> Path:
     return gallery.with_suffix("")
 
 
+@checked_call()
 def save_gallery(
     exhibits: Sequence[Exhibit],
     path: str | os.PathLike[str],
@@ -116,9 +121,15 @@ def save_gallery(
         about: A few words above it.
         pages: Whether every answer gets a page of its own, to which its card leads; see `pages_beside`.
         progress: Whether to show progress on stderr.
+
+    Raises:
+        ConfigError: If something else than exhibits is among them, or the file does not end in .html;
+            nothing is written then.
     """
     location = as_path(path, ArtifactError)
-    shown = list(exhibits)
+    # The folder of pages is named like the file without its ending.
+    ending_of(location, _PAGES, "a gallery")
+    shown = checked_all(exhibits, Exhibit, "exhibits")
     if pages:
         folder = pages_beside(location)
         with progress_bar("writing pages", total=len(shown), unit="page", shown=progress) as bar:

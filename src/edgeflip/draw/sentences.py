@@ -26,7 +26,7 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
 
 # Of a longer sentence only the words around the edits are drawn.
 _WHOLE, _NEAR, _STEPS, _BESIDE = 60, 40, 2, 3
@@ -72,7 +72,8 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
 def _caption(subject: Subject, before: str, after: str) -> str:
     sides = f" Links {before} are before, links {after} after." if subject.choices else ""
     core = " Dark links carry the prediction." if subject.core_edges else ""
-    return f"A link joins a word to the word it depends on.{sides}{core}"
+    loops = loops_note(subject.graph)
+    return f"A link joins a word to the word it depends on.{sides}{core}{loops}"
 
 
 def chosen_words(subject: Subject) -> list[int]:

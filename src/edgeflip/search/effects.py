@@ -51,10 +51,10 @@ def with_effects(answer: CounterfactualSet, oracle: Any = None) -> Counterfactua
             "expected the oracle to ask about parts of the edits, got an answer from a file, which does "
             "not know it; pass oracle=."
         )
-    if oracle is not None:
-        _check_same(answer, asked)
     told = [answer.smallest, *answer.counterfactuals, answer.first]
     entries = list(dict.fromkeys(entry for entry in told if entry is not None))
+    if oracle is not None:
+        _check_same(answer, asked, entries)
     tables = _tables(answer.space, asked, entries)
     judge = _Judge(answer.space)
     known = {
@@ -73,16 +73,29 @@ def _task(answer: CounterfactualSet) -> Any:
     return "regression" if answer.goal.kind == "value" else None
 
 
-def _check_same(answer: CounterfactualSet, oracle: Any) -> None:
-    output = checked_answers(oracle, [answer.graph])[0]
-    wanted = torch.tensor(answer.output)
+def _check_same(answer: CounterfactualSet, oracle: Any, entries: Sequence[Counterfactual]) -> None:
+    """Refuse an oracle that says something else of the input, or after a counterfactual's edits."""
+    edited = {entry: tuple(answer.space.row(entry.edits).tolist()) for entry in entries}
+    outputs = _outputs(answer.space, oracle, list(dict.fromkeys([(), *edited.values()])))
+    wanted = [("the input", answer.output, outputs[()])]
+    wanted += [
+        (f"it after {answer.space.in_words(entry.edits)}", entry.output, outputs[key])
+        for entry, key in edited.items()
+    ]
+    for what, known, output in wanted:
+        if not _agree(known, output):
+            raise ConfigError(
+                f"expected the oracle of the answer, which says {answer.goal.describe(known)} of {what}, "
+                f"got one that says {answer.goal.describe(output.tolist())}; pass the one that was "
+                "explained."
+            )
+
+
+def _agree(known: Sequence[float], output: Tensor) -> bool:
+    wanted = torch.tensor(known)
     scale = wanted.abs().max().clamp(min=1.0)
-    if len(output) != len(wanted) or bool(((output - wanted).abs() / scale > _TOLERANCE).any()):
-        raise ConfigError(
-            f"expected the oracle of the answer, which says {answer.goal.describe(answer.output)} of the "
-            f"input, got one that says {answer.goal.describe(output.tolist())}; pass the one that was "
-            "explained."
-        )
+    same = len(output) == len(wanted)
+    return same and not bool(((output - wanted).abs() / scale > _TOLERANCE).any())
 
 
 def _tables(
