@@ -40,8 +40,8 @@ def test_self_loops_that_are_not_drawn_are_said(words, small):
         for count in (0, 1, 3)
     }
     assert "self-loop" not in captions[0]
-    assert captions[1] == f"{captions[0]} A self-loop is not drawn."
-    assert captions[3] == f"{captions[0]} 3 self-loops are not drawn."
+    assert captions[1] == f"{captions[0]} A self-loop is not drawn.".strip()
+    assert captions[3] == f"{captions[0]} 3 self-loops are not drawn.".strip()
 
 
 def test_no_line_is_without_length():

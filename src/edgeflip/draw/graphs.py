@@ -54,7 +54,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
     )
     sentences = [f"Filled nodes {subject.core_words}."] if subject.core_nodes else []
     sentences += ["Every node keeps its place."] if subject.choices else []
-    sentences += [loops_note(subject.graph).strip()] if loops_note(subject.graph) else []
+    sentences += [note] if (note := loops_note(subject.graph)) else []
     sentences += [view.names.key] if view.names.key else []
     if view.cut:
         sentences.append("Dashed stubs lead to nodes that are not drawn.")

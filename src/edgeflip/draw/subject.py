@@ -130,7 +130,7 @@ def loops_note(graph: Data) -> str:
     count = 0 if ends is None else int((ends[0] == ends[1]).sum())
     if not count:
         return ""
-    return " A self-loop is not drawn." if count == 1 else f" {count:,} self-loops are not drawn."
+    return "A self-loop is not drawn." if count == 1 else f"{count:,} self-loops are not drawn."
 
 
 def moves_of(edits: EditSet, names: tuple[str, ...]) -> tuple[Move, ...]:
