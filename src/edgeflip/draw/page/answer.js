@@ -41,8 +41,9 @@
     return new Set(moves.filter((move) => (mask >> move.bit) & 1).map((move) => move.key));
   }
 
+  // All edits. Without a table none can be taken back, and there may be more of them than a mask has bits.
   function full(choice) {
-    return 2 ** choice.moves.length - 1;
+    return choice.table ? 2 ** choice.moves.length - 1 : -1;
   }
 
   // What the model says after some edits: null where nobody asked it.

@@ -1,0 +1,63 @@
+"""Pages in a real browser where things are many, long, near or far."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from browser import Visit, browser
+from edgeflip import EditSet, explain
+from edgeflip.oracle import as_oracle
+
+pytestmark = pytest.mark.serial
+
+
+@pytest.fixture(scope="module")
+def running():
+    with browser() as started:
+        yield started
+
+
+class FewerEdges(torch.nn.Module):
+    """The second class for graphs with fewer edges than this."""
+
+    def __init__(self, least):
+        super().__init__()
+        self.least = least
+
+    def forward(self, x, edge_index, batch):
+        ones = torch.ones(edge_index.size(1)) / 2
+        edges = torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones)
+        return torch.stack([edges - self.least, self.least - edges], dim=1) / 5
+
+
+@pytest.mark.parametrize("count", [11, 31, 32, 33, 54, 60])
+def test_however_many_edits_there_are_all_are_drawn(running, tmp_path, count):
+    pairs = [(u, v) for u in range(13) for v in range(u + 1, 13)]
+    ends = torch.tensor(pairs + [(v, u) for u, v in pairs]).t()
+    oracle = as_oracle(FewerEdges(len(pairs) - count + 0.5))
+    graph = Data(x=torch.ones(13, 4), edge_index=ends)
+    found = explain(FewerEdges(len(pairs) - 0.5), graph, number=2)
+    entries = []
+    for edges in (pairs[:count], pairs[-count:]):
+        edits = EditSet(removed=set(edges))
+        output = tuple(oracle.predict_proba([edits.apply(graph)])[0].tolist())
+        entries.append(replace(found.smallest, edits=edits, output=output))
+    goal = replace(found.goal, before=tuple(oracle.predict_proba([graph])[0].tolist()))
+    answer = replace(
+        found,
+        counterfactuals=tuple(entries),
+        smallest=entries[0],
+        first=entries[0],
+        certificate=None,
+        goal=goal,
+        oracle=oracle,
+    )
+    visit = Visit(running, answer.save(tmp_path / "many.html"))
+    drawn = visit.page.locator("figure svg").last.locator("path.s-ghost:visible")
+    for _ in range(3):
+        subpaths = "paths => paths.reduce((n, path) => n + path.getAttribute('d').split('M').length - 1, 0)"
+        assert drawn.evaluate_all(subpaths) == count
+        visit.page.keyboard.press("ArrowRight")
+    visit.check()
