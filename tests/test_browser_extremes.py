@@ -7,8 +7,9 @@ import torch
 from torch_geometric.data import Data
 
 from browser import Visit, browser
-from edgeflip import EditSet, explain
+from edgeflip import Constraints, EditSet, explain
 from edgeflip.oracle import as_oracle
+from edgeflip.testing import example_graphs
 
 pytestmark = pytest.mark.serial
 
@@ -60,4 +61,37 @@ def test_however_many_edits_there_are_all_are_drawn(running, tmp_path, count):
         subpaths = "paths => paths.reduce((n, path) => n + path.getAttribute('d').split('M').length - 1, 0)"
         assert drawn.evaluate_all(subpaths) == count
         visit.page.keyboard.press("ArrowRight")
+    visit.check()
+
+
+class ByRemovals(torch.nn.Module):
+    """A class for each number of edges that are gone."""
+
+    def __init__(self, edges):
+        super().__init__()
+        self.edges = edges
+
+    def forward(self, x, edge_index, batch):
+        ones = torch.ones(edge_index.size(1)) / 2
+        edges = torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones)
+        gone = self.edges - edges
+        return -3 * torch.stack([gone**2, (gone - 1) ** 2, (gone - 2) ** 2], dim=1)
+
+
+def test_a_class_on_the_way_to_the_wanted_one_is_not_called_the_answer(running, tmp_path):
+    graph = example_graphs(1, seed=4)[0]
+    answer = explain(
+        ByRemovals(graph.edge_index.size(1) / 2),
+        graph,
+        class_names=["A", "B", "C"],
+        target="C",
+        constraints=Constraints(allow_additions=False),
+    )
+    assert answer.smallest.size == 2
+    visit = Visit(running, answer.save(tmp_path / "why.html"))
+    toggles, verdict = visit.page.locator("#edits button"), visit.page.locator("#verdict")
+    toggles.first.click()
+    assert verdict.inner_text() == "With 1 of 2 edits it is B (.91), but not the wanted C."
+    toggles.last.click()
+    assert verdict.inner_text() == "With no edit it is A (.95)."
     visit.check()

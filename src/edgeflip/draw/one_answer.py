@@ -321,6 +321,7 @@ class _AnswerPage:
             "kind": goal.kind,
             "noun": self._subject.noun,
             "names": names,
+            "target": goal.target if isinstance(goal, ClassGoal) else None,
             "columns": [row.column for row in self._rows],
             "before": self._packed(answer.output),
             "choices": [self._choice(place, entry) for place, entry in enumerate(self._entries)],

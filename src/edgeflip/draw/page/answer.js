@@ -76,7 +76,11 @@
     if (made === count) return start + " the model says " + now.text + ".";
     const same = output.column === data.before.column;
     if (made === 0) return start + " it is " + now.text + ".";
-    return start + " it is " + (same ? "still " : "already ") + now.text + ".";
+    if (same) return start + " it is still " + now.text + ".";
+    // Where one class is asked for, another is not yet an answer.
+    const wanted = data.target ?? output.column;
+    if (output.column === wanted) return start + " it is already " + now.text + ".";
+    return start + " it is " + now.text + ", but not the wanted " + data.names[wanted] + ".";
   }
 
   // What remains when one edit of all is taken back.
