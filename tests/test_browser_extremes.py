@@ -95,3 +95,52 @@ def test_a_class_on_the_way_to_the_wanted_one_is_not_called_the_answer(running, 
     toggles.last.click()
     assert verdict.inner_text() == "With no edit it is A (.95)."
     visit.check()
+
+
+FOCUSED = """() => {
+    const active = document.activeElement;
+    return [active.className, [...document.querySelectorAll('#edits button')].indexOf(active),
+            active.dataset.choice];
+}"""
+
+
+def fewer_edges(**options):
+    """An answer with several counterfactuals of two edits each."""
+    graph = example_graphs(1, seed=4)[0]
+    model = FewerEdges(graph.edge_index.size(1) / 2 - 1.5)
+    return explain(model, graph, constraints=Constraints(allow_additions=False), **options)
+
+
+def test_stepping_by_keys_keeps_the_focus_on_the_same_control(running, tmp_path):
+    answer = fewer_edges(number=4)
+    visit = Visit(running, answer.save(tmp_path / "why.html"))
+    visit.page.locator("#edits button").nth(1).focus()
+    for _ in range(3):
+        visit.page.keyboard.press("ArrowRight")
+        assert visit.page.evaluate(FOCUSED)[1] == 1
+    visit.page.keyboard.press("Space")
+    assert visit.page.locator("#edits button").nth(1).get_attribute("aria-pressed") == "false"
+    visit.page.evaluate(
+        "document.querySelectorAll('details.alike').forEach(each => each.open = true)"
+    )
+    visit.page.locator(".pick").first.focus()
+    visit.page.keyboard.press("ArrowRight")
+    shown = visit.page.locator(".pick[aria-pressed=true]").get_attribute("data-choice")
+    assert visit.page.evaluate(FOCUSED)[::2] == ["pick", shown]
+    visit.check()
+
+
+def test_the_focus_goes_to_the_list_where_the_next_edits_cannot_be_pressed(running, tmp_path):
+    answer = fewer_edges(number=3)
+    mixed = answer.with_effects()
+    others = [
+        replace(entry, effects=None) if entry.edits != mixed.smallest.edits else entry
+        for entry in mixed.counterfactuals
+    ]
+    page = replace(mixed, counterfactuals=tuple(others), oracle=None).save(tmp_path / "why.html")
+    visit = Visit(running, page)
+    visit.page.locator("#edits button").first.focus()
+    visit.page.keyboard.press("ArrowRight")
+    assert visit.page.locator("#edits button").first.is_disabled()
+    assert visit.page.evaluate("document.activeElement.matches('.pick, summary')")
+    visit.check()

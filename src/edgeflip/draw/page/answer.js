@@ -171,7 +171,26 @@
       return item;
     }
 
+    // Where the keyboard was: on which edit, or on the list.
+    function focused() {
+      const active = document.activeElement;
+      const edit = all("#edits button").indexOf(active);
+      return { edit, listed: Boolean(active && active.closest(".pick")) };
+    }
+
+    // The same control of another counterfactual; edits that cannot be pressed leave it to the list.
+    function refocus(was) {
+      const edits = all("#edits button");
+      if (was.edit >= 0 && !edits[0]?.disabled) edits[Math.min(was.edit, edits.length - 1)]?.focus();
+      const lost = was.edit >= 0 && document.activeElement === document.body;
+      if (!was.listed && !lost) return;
+      const pick = find('.pick[data-choice="' + current + '"]');
+      const folded = pick.closest("details:not([open])");
+      (folded ? find("summary", folded) : pick).focus();
+    }
+
     function choose(index) {
+      const was = focused();
       current = index;
       const choice = data.choices[index];
       mask = full(choice);
@@ -187,6 +206,7 @@
       }
       for (const pick of all(".pick")) pick.setAttribute("aria-pressed", String(Number(pick.dataset.choice) === index));
       paint();
+      refocus(was);
     }
 
     document.addEventListener("click", (event) => {
