@@ -1,5 +1,6 @@
 """Pages in a real browser where things are many, long, near or far."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from torch_geometric.data import Data
 
 from browser import Visit, browser
 from edgeflip import Constraints, EditSet, explain
+from edgeflip.draw.story import figure, predicted, ranked
 from edgeflip.oracle import as_oracle
 from edgeflip.testing import example_graphs
 
@@ -143,4 +145,79 @@ def test_the_focus_goes_to_the_list_where_the_next_edits_cannot_be_pressed(runni
     visit.page.keyboard.press("ArrowRight")
     assert visit.page.locator("#edits button").first.is_disabled()
     assert visit.page.evaluate("document.activeElement.matches('.pick, summary')")
+    visit.check()
+
+
+class Spread(torch.nn.Module):
+    """Classes of nearly the same probability, which removals shift by so many."""
+
+    def __init__(self, classes, edges, step):
+        super().__init__()
+        self.classes, self.edges, self.step = classes, edges, step
+
+    def forward(self, x, edge_index, batch):
+        ones = torch.ones(edge_index.size(1)) / 2
+        edges = torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones)
+        gone = (self.edges - edges)[:, None]
+        places = torch.arange(self.classes)[None]
+        return -0.01 * (gone * self.step - places) ** 2 - 0.0004 * places
+
+
+class Value(torch.nn.Module):
+    """A value for each edge."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x, edge_index, batch):
+        ones = self.scale * torch.ones(edge_index.size(1)) / 2
+        return torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones)[:, None]
+
+
+def close_answer(kind, size):
+    """An answer of two edits whose figures need care."""
+    graph = example_graphs(1, seed=4)[0]
+    edges = graph.edge_index.size(1) / 2
+    limits = Constraints(allow_additions=False)
+    if kind == "classes":
+        target = size - 1
+        # Of twelve classes, the two that are likeliest after one edit are not among those shown.
+        model = Spread(size, edges, 1 if size == 3 else 7.5)
+        return explain(model, graph, constraints=limits, target=target, number=3)
+    target = f"<{(edges - 1.5) * size!r}"
+    return explain(Value(size), graph, task="regression", target=target, constraints=limits)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [("classes", 3), ("classes", 12)]
+    + [("value", scale) for scale in (1e-6, 1e-3, 1.2345678, 1e6, 1e9)],
+)
+def test_every_figure_on_a_page_is_the_one_of_its_goal(running, tmp_path, kind, size):
+    answer = close_answer(kind, size)
+    ask = answer.oracle.predict_proba if kind == "classes" else answer.oracle.predict_values
+    visit = Visit(running, answer.save(tmp_path / "why.html"))
+    toggles, goal = visit.page.locator("#edits button"), answer.goal
+    columns = json.loads(visit.page.locator("#data").text_content())["columns"]
+    entry = ranked(answer)[0]
+    assert entry.size == 2
+    for mask in (2, 0, 1, 3):
+        changed = {2: [0], 0: [1], 1: [0], 3: [1]}[mask]
+        for place in changed:
+            toggles.nth(place).click()
+        part = {edge for place, edge in enumerate(entry.edits.edges) if mask >> place & 1}
+        edited = EditSet(removed=part).apply(answer.graph)
+        output = ask([edited])[0].tolist()
+        after = " ".join(predicted(goal, output)).strip()
+        assert visit.page.locator("#after").inner_text() == after
+        assert goal.describe(output) in visit.page.locator("#verdict").inner_text()
+        for place, column in enumerate(columns):
+            told = visit.page.locator(f"#value-{place}").inner_text()
+            assert told == figure(goal, output, column)
+    visit.page.keyboard.press("ArrowRight")
+    visit.page.keyboard.press("ArrowLeft")
+    left = answer.with_effects().smallest.effects[2]
+    told = visit.page.locator(".without").first.inner_text()
+    assert told.removeprefix("Without it: ").removeprefix("still ") == goal.describe(left)
     visit.check()

@@ -30,7 +30,7 @@ from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
 
-# Digits of outputs on the page.
+# Digits of outputs on the page, from which bars are drawn; what is written comes as texts.
 _DIGITS = 5
 # Counterfactuals that a page has at most, and classes beside the drawing.
 _ROWS, _CLASSES = 50, 8
@@ -324,6 +324,7 @@ class _AnswerPage:
             "target": goal.target if isinstance(goal, ClassGoal) else None,
             "columns": [row.column for row in self._rows],
             "before": self._packed(answer.output),
+            "figures": self._figures(answer.output),
             "choices": [self._choice(place, entry) for place, entry in enumerate(self._entries)],
         }
 
@@ -339,13 +340,23 @@ class _AnswerPage:
             ],
             "output": self._packed(entry.output),
             "table": None if table is None else [self._packed(output) for output in table],
+            "figures": [self._figures(output) for output in (entry.output, *(table or ()))],
         }
 
     def _packed(self, output: Sequence[float]) -> list[float]:
         """The largest column and its value, then the columns that are shown."""
         top = _top(output)
         shown = [output[row.column] for row in self._rows]
-        return [top, *(round(value, _DIGITS) for value in (output[top], *shown))]
+        return [top, *(float(f"{value:.{_DIGITS}g}") for value in (output[top], *shown))]
+
+    def _figures(self, output: Sequence[float]) -> list[str]:
+        """The shown columns as they are written, then the largest if it is not among them."""
+        columns = [row.column for row in self._rows]
+        top = _top(output)
+        return [
+            figure(self._answer.goal, output, column)
+            for column in (*columns, *([] if top in columns else [top]))
+        ]
 
 
 def _bit(move: Move, entry: Counterfactual) -> int:

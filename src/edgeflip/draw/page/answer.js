@@ -10,26 +10,6 @@
     parts.run(root.document);
   }
 })(typeof self === "object" ? self : globalThis, function factory() {
-  // A probability as people write it: .97, 1.00.
-  function probability(value, digits = 2) {
-    return value.toFixed(digits).replace(/^0/, "");
-  }
-
-  // Digits that tell the largest probability from the others that are shown: two where these do.
-  function digitsOf(data, output) {
-    const others = output.shown.filter((_, place) => data.columns[place] !== output.column);
-    const next = Math.max(0, ...others);
-    for (const digits of [2, 3]) {
-      if (others.length === 0 || output.top.toFixed(digits) !== next.toFixed(digits)) return digits;
-    }
-    return 4;
-  }
-
-  function figure(data, output, value) {
-    if (data.kind === "class") return probability(value, digitsOf(data, output));
-    return String(Number(value.toPrecision(6)));
-  }
-
   // Whether something is shown while edits are made.
   function holds(all, any, none, made) {
     const has = (key) => made.has(key);
@@ -54,7 +34,7 @@
 
   function told(data, output) {
     const name = data.kind === "class" ? output.name : "";
-    const number = figure(data, output, output.top);
+    const number = output.top;
     return { name, number, text: name ? name + " (" + number + ")" : number };
   }
 
@@ -91,17 +71,21 @@
     return "Without it: " + (same ? "still " : "") + told(data, output).text;
   }
 
-  // A row of the table as the page keeps it: [column, its value, values of the shown columns …].
-  function unpacked(data, row) {
-    return row && { column: row[0], name: data.names[row[0]] || "", top: row[1], shown: row.slice(2) };
+  // A row of the table as the page keeps it: [column, its value, values of the shown columns …], and the
+  // figures that are written for them; a row without a figure of its own has its column among the shown.
+  function unpacked(data, row, figures) {
+    if (!row) return null;
+    const place = data.columns.indexOf(row[0]);
+    const top = figures[data.columns.length] ?? figures[place];
+    return { column: row[0], name: data.names[row[0]] || "", top, figures, shares: row.slice(2) };
   }
 
   function read(text) {
     const data = JSON.parse(text);
-    data.before = unpacked(data, data.before);
+    data.before = unpacked(data, data.before, data.figures);
     for (const choice of data.choices) {
-      choice.output = unpacked(data, choice.output);
-      choice.table = choice.table && choice.table.map((row) => unpacked(data, row));
+      choice.output = unpacked(data, choice.output, choice.figures[0]);
+      choice.table = choice.table && choice.table.map((row, part) => unpacked(data, row, choice.figures[part + 1]));
     }
     return data;
   }
@@ -135,10 +119,9 @@
       const now = told(data, output);
       find("#after").textContent = (now.name + " " + now.number).trim();
       data.columns.forEach((column, place) => {
-        const value = output.shown[place];
-        find("#value-" + place).textContent = figure(data, output, value);
+        find("#value-" + place).textContent = output.figures[place];
         const bar = find("#bar-" + place);
-        if (bar) bar.style.setProperty("--share", value);
+        if (bar) bar.style.setProperty("--share", output.shares[place]);
         find("#name-" + place).classList.toggle("wins", data.kind === "class" && column === output.column);
       });
       find("#verdict").textContent = choice.table ? verdict(data, choice, mask) : "";
@@ -230,5 +213,5 @@
     });
   }
 
-  return { probability, digitsOf, holds, keysOf, outputOf, verdict, withoutOne, read, run };
+  return { holds, keysOf, outputOf, verdict, withoutOne, read, run };
 });
