@@ -318,3 +318,39 @@ def test_only_counterfactuals_of_the_answer_are_drawn():
         first.draw(5)
     with pytest.raises(ConfigError, match="draw_grid"):
         draw_answer([first, second])
+
+
+TURNS = "\u202eevil\u2066"
+
+
+@pytest.mark.parametrize("kind", ["tokens", "node_names"])
+def test_a_mark_in_a_name_does_not_turn_the_words_around_it(kind, tmp_path):
+    from edgeflip.draw import answer_in_terminal, save_answers
+
+    count = example_graphs(1, seed=4)[0].num_nodes
+    names = {kind: [f"{TURNS}{node}" for node in range(count)]}
+    answer = answer_of(names=(f"{TURNS}A", f"{TURNS}B"), **names)
+    marks = set(TURNS) - set("evil")
+    gallery = save_answers([answer, answer], tmp_path / "all.html", titles=[TURNS, TURNS])
+    told = [
+        *pieces(answer),
+        gallery.read_text(encoding="utf-8"),
+        json.dumps(data_of(answer_page(answer)), ensure_ascii=False),
+        str(answer),
+        repr(answer),
+        answer_in_terminal(answer),
+    ]
+    for text in told:
+        assert "evil" in text
+        assert not marks & set(text)
+        assert "\\u202e" not in text
+
+
+def test_a_gallery_filters_by_names_as_they_are_shown(answer):
+    from html import unescape
+
+    exhibits = [Exhibit(answer, "a", data=TURNS), Exhibit(answer, "b", data="plain\x00")]
+    page = gallery_page(exhibits)
+    buttons = re.findall('data-group="data" data-value="(.*?)"', page)
+    cards = [json.loads(unescape(card)) for card in re.findall('data-card="(.*?)"', page)]
+    assert [card["groups"]["data"] for card in cards] == [[unescape(value)] for value in buttons]

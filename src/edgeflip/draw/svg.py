@@ -18,14 +18,20 @@ from edgeflip.draw.look import (
     variables,
 )
 from edgeflip.draw.scene import ALWAYS, Disc, Item, Line, Point, Scene, Shape, When, Words, path_of
+from edgeflip.support import TURNING
 
-# What XML has no place for, however it is written.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML has no place for, however it is written, and marks that turn the words around them.
+_FORBIDDEN = re.compile(f"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[{TURNING}]")
+
+
+def visible(text: str) -> str:
+    """A text with a sign in place of every character that a page cannot show."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def plain_text(text: str) -> str:
     """A text that stays text in SVG and HTML, in attributes too."""
-    return escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text), quote=True)
+    return escape(visible(text), quote=True)
 
 
 def svg_file(scene: Scene) -> str:
