@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from browser import Visit, browser
 from edgeflip import Constraints, EditSet, explain
+from edgeflip.draw import save_answers
 from edgeflip.draw.story import figure, predicted, ranked
 from edgeflip.oracle import as_oracle
 from edgeflip.testing import example_graphs
@@ -221,3 +222,33 @@ def test_every_figure_on_a_page_is_the_one_of_its_goal(running, tmp_path, kind, 
     told = visit.page.locator(".without").first.inner_text()
     assert told.removeprefix("Without it: ").removeprefix("still ") == goal.describe(left)
     visit.check()
+
+
+LONG = {
+    "nodes": lambda graph: setattr(graph, "node_names", ["n" * 150 + str(i) for i in range(9)]),
+    "words": lambda graph: setattr(
+        graph, "tokens", [f"https://a.b/{'way-' * 9}{i}" for i in range(9)]
+    ),
+    "classes": lambda graph: None,
+}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("kind", LONG)
+def test_long_names_are_no_wider_than_the_window(running, tmp_path, kind, width):
+    graph = example_graphs(1, seed=4)[0]
+    LONG[kind](graph)
+    names = ["x" * 180, "y" * 180] if kind == "classes" else ["one", "other"]
+    model = FewerEdges(graph.edge_index.size(1) / 2 - 0.5)
+    answer = explain(model, graph, class_names=names, number=6)
+    page = answer.save(tmp_path / "why.html", title="t" * 300)
+    gallery = save_answers([answer, answer], tmp_path / "all.html", titles=["t" * 300, "y"])
+    for path in (page, gallery):
+        visit = Visit(running, path, width=width)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        # What is cut could not be read.
+        outside = """() => [...document.querySelectorAll('main *')].filter(
+            each => !each.closest('svg, .sr, thead') && each.getBoundingClientRect().right > innerWidth + 1
+        ).map(each => each.outerHTML.slice(0, 80))"""
+        assert visit.page.evaluate(outside) == []
+        visit.check()
