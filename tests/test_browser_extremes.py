@@ -224,6 +224,35 @@ def test_every_figure_on_a_page_is_the_one_of_its_goal(running, tmp_path, kind, 
     visit.check()
 
 
+@pytest.mark.parametrize("kind", ["graph", "sentence"])
+@pytest.mark.parametrize("parts", [20, 2])
+def test_edits_far_from_the_first_are_drawn_or_said_to_lie_elsewhere(
+    running, tmp_path, monkeypatch, kind, parts
+):
+    monkeypatch.setattr("edgeflip.draw.views._MOST", parts)
+    count = 300
+    path = torch.stack([torch.arange(count - 1), torch.arange(1, count)])
+    graph = Data(x=torch.ones(count, 4), edge_index=torch.cat([path, path.flip(0)], dim=1))
+    if kind == "sentence":
+        graph.tokens = [f"w{node}" for node in range(count)]
+    kept = frozenset((node, node + 1) for node in range(count - 1) if node % 40)
+    limits = Constraints(allow_additions=False, frozen_edges=kept)
+    answer = explain(FewerEdges(count - 1.5), graph, number=8, constraints=limits)
+    assert len(answer) > 5
+    visit = Visit(running, answer.save(tmp_path / "far.html"))
+    told = 0
+    for _ in ranked(answer):
+        ghosts = visit.page.locator("figure svg:visible").last.locator("path.s-ghost:visible")
+        said = visit.page.locator(".outside:visible").count()
+        assert ghosts.count() + said == visit.page.locator("#edits button").count()
+        assert visit.page.locator(".map:visible").count() == 1
+        told += said
+        visit.page.keyboard.press("ArrowRight")
+    if kind == "graph":
+        assert (told > 0) == (parts == 2)
+    visit.check()
+
+
 LONG = {
     "nodes": lambda graph: setattr(graph, "node_names", ["n" * 150 + str(i) for i in range(9)]),
     "words": lambda graph: setattr(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import networkx as nx
@@ -61,6 +62,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
         return Drawing(
             panels,
             caption,
+            drawn=view.drawn,
             aside=whole_map(subject.graph, view.nodes),
             aside_title="The whole graph",
             aside_note=f"{len(view.nodes)} of {total:,} nodes drawn, those around the edits",
@@ -90,6 +92,11 @@ class _View:
             changed=[move.ends for move in subject.shown],
         )
         self._moves = [move for move in subject.moves if drawn.issuperset(move.ends)]
+
+    @property
+    def drawn(self) -> frozenset[str]:
+        """Keys of the edits within what is drawn."""
+        return frozenset(move.key for move in self._moves)
 
     def _chosen(self, union: Collection[Edge]) -> list[int]:
         subject = self._subject
@@ -270,15 +277,22 @@ def _busiest(edges: Collection[Edge]) -> int:
     return max(sorted(counts), key=counts.__getitem__, default=0)
 
 
+@lru_cache(maxsize=4)
+def _map_places(total: int, edges: tuple[Edge, ...]) -> Mapping[int, Sequence[float]]:
+    """Places on the map, kept for the next part of the same graph."""
+    whole = nx.Graph()
+    whole.add_nodes_from(range(total))
+    whole.add_edges_from(edges)
+    places: Mapping[int, Sequence[float]] = nx.spring_layout(whole, seed=0, iterations=40)
+    return places
+
+
 def whole_map(graph: Data, near: Collection[int]) -> Scene | None:
     """A map of dots of the whole graph, those that are drawn in dark; none for very large graphs."""
     total = int(graph.num_nodes or 0)
     if total > _MAPPED:
         return None
-    whole = nx.Graph()
-    whole.add_nodes_from(range(total))
-    whole.add_edges_from(sorted(edge_pairs(graph)))
-    places: Mapping[int, Sequence[float]] = nx.spring_layout(whole, seed=0, iterations=40)
+    places = _map_places(total, tuple(sorted(edge_pairs(graph))))
     dots = sorted(range(total), key=lambda node: node in near)
     items = tuple(
         Disc(

@@ -65,6 +65,16 @@ def svg_part(scene: Scene, made: Iterable[str] = (), css: str = "") -> str:
     return _element(scene, "".join(svg_items(scene.items, frozenset(made))), css, sized=False)
 
 
+def svg_views(scenes: Sequence[Scene], groups: Sequence[str], made: Iterable[str]) -> str:
+    """An SVG of several scenes of one size, of which a page shows one; groups say for which choices."""
+    state = frozenset(made)
+    parts = [
+        f'<g data-view="{group}"{" hidden" if place else ""}>{"".join(svg_items(scene.items, state))}</g>'
+        for place, (scene, group) in enumerate(zip(scenes, groups, strict=True))
+    ]
+    return _element(scenes[0], "".join(parts), sized=False)
+
+
 def style_rules(own: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
     """The rules of CSS for some styles, below a selector."""
     return [

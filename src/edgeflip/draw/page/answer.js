@@ -96,7 +96,8 @@
     const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
     const words = (element, name) => (element.dataset[name] || "").split(" ").filter(Boolean);
     const changing = all("[data-all],[data-any],[data-none]").map((element) => ({
-      element, all: words(element, "all"), any: words(element, "any"), none: words(element, "none"),
+      element, view: element.closest("[data-view]"),
+      all: words(element, "all"), any: words(element, "any"), none: words(element, "none"),
     }));
     let current = 0;
     let mask = data.choices.length ? full(data.choices[0]) : 0;
@@ -112,7 +113,8 @@
       const choice = data.choices[current];
       const made = keysOf(choice.moves, mask);
       for (const entry of changing) {
-        entry.element.toggleAttribute("hidden", !holds(entry.all, entry.any, entry.none, made));
+        const away = entry.view && entry.view.hasAttribute("hidden");
+        entry.element.toggleAttribute("hidden", away || !holds(entry.all, entry.any, entry.none, made));
       }
       const output = outputOf(choice, mask);
       if (!output) return;
@@ -178,6 +180,9 @@
       const choice = data.choices[index];
       mask = full(choice);
       headline(choice);
+      for (const view of all("[data-view]")) {
+        view.toggleAttribute("hidden", !words(view, "view").includes(String(index)));
+      }
       find("#edits").replaceChildren(...choice.moves.map((move) => toggle(move, choice)));
       find("#proof").textContent = choice.proof;
       find("#why").textContent = choice.why || "";
