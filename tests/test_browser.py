@@ -289,16 +289,6 @@ def scripts(running):
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.974, ".97"), (1, "1.00"), (0, ".00"), (0.996, "1.00")]
-)
-def test_the_script_writes_probabilities_as_we_do(scripts, value, text):
-    from edgeflip.draw.story import probability as ours
-
-    assert scripts.evaluate("value => answerScript.probability(value)", value) == text
-    assert ours(value) == text
-
-
 def test_the_script_agrees_on_when_something_is_shown(scripts):
     from itertools import product
 
@@ -320,6 +310,7 @@ def test_the_script_says_what_is_left_of_an_answer(scripts):
             "names": ["cycle", "house"],
             "columns": [0, 1],
             "before": [0, 0.9, 0.9, 0.1],
+            "figures": [".90", ".10"],
             "choices": [
                 {
                     "moves": [{"key": "a", "bit": 0}, {"key": "b", "bit": 1}],
@@ -329,6 +320,13 @@ def test_the_script_says_what_is_left_of_an_answer(scripts):
                         [0, 0.6, 0.6, 0.4],
                         [1, 0.55, 0.45, 0.55],
                         [1, 0.8, 0.2, 0.8],
+                    ],
+                    "figures": [
+                        [".20", ".80"],
+                        [".90", ".10"],
+                        [".60", ".40"],
+                        [".45", ".55"],
+                        [".20", ".80"],
                     ],
                 }
             ],

@@ -4,13 +4,22 @@ import json
 import re
 from html.parser import HTMLParser
 
+import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from edgeflip import Constraints, CounterfactualSet, EdgeFlip, EditSet, bundle_from, explain
+from edgeflip import (
+    Budget,
+    Constraints,
+    CounterfactualSet,
+    EdgeFlip,
+    EditSet,
+    bundle_from,
+    explain,
+)
 from edgeflip.draw import (
     Exhibit,
     answer_page,
@@ -21,6 +30,7 @@ from edgeflip.draw import (
 )
 from edgeflip.draw.symmetry import alike
 from edgeflip.errors import ConfigError
+from edgeflip.search import AnswerList
 from edgeflip.testing import example_graphs, example_oracle
 
 EVIL = [
@@ -468,3 +478,105 @@ def test_edits_that_nobody_can_draw_have_a_card_without_a_page(answer, tmp_path)
     page = AnswerList([switches, answer]).save(tmp_path / "all.html").read_text(encoding="utf-8")
     assert page.count('class="card"') == 2
     assert len(re.findall(r'<h2><a href="', page)) == 1
+
+
+TURNS = "\u202eevil\u2066"
+
+
+@pytest.mark.parametrize("kind", ["tokens", "node_names"])
+def test_a_mark_in_a_name_does_not_turn_the_words_around_it(kind, tmp_path):
+    from edgeflip.draw import answer_in_terminal, save_answers
+
+    count = example_graphs(1, seed=4)[0].num_nodes
+    names = {kind: [f"{TURNS}{node}" for node in range(count)]}
+    answer = answer_of(names=(f"{TURNS}A", f"{TURNS}B"), **names)
+    marks = set(TURNS) - set("evil")
+    gallery = save_answers([answer, answer], tmp_path / "all.html", titles=[TURNS, TURNS])
+    told = [
+        *pieces(answer),
+        gallery.read_text(encoding="utf-8"),
+        json.dumps(data_of(answer_page(answer)), ensure_ascii=False),
+        str(answer),
+        repr(answer),
+        answer_in_terminal(answer),
+    ]
+    for text in told:
+        assert "evil" in text
+        assert not marks & set(text)
+        assert "\\u202e" not in text
+
+
+def test_a_gallery_filters_by_names_as_they_are_shown(answer):
+    from html import unescape
+
+    exhibits = [Exhibit(answer, "a", data=TURNS), Exhibit(answer, "b", data="plain\x00")]
+    page = gallery_page(exhibits)
+    buttons = re.findall('data-group="data" data-value="(.*?)"', page)
+    cards = [json.loads(unescape(card)) for card in re.findall('data-card="(.*?)"', page)]
+    assert [card["groups"]["data"] for card in cards] == [[unescape(value)] for value in buttons]
+
+
+def dense(count, kind):
+    """A graph with many edges, or with many nodes."""
+    made = {
+        "complete": nx.complete_graph,
+        "grown": lambda nodes: nx.barabasi_albert_graph(nodes, 4, seed=0),
+        "sparse": lambda nodes: nx.barabasi_albert_graph(nodes, 1, seed=0),
+    }[kind](count)
+    ends = torch.tensor(sorted(made.edges)).t()
+    both = torch.cat([ends, ends.flip(0)], dim=1)
+    return Data(x=torch.ones(count, 4), edge_index=both, y=torch.tensor([0]))
+
+
+class Short(torch.nn.Module):
+    """The second class as soon as an edge is gone."""
+
+    def __init__(self, graph):
+        super().__init__()
+        self.least = graph.edge_index.size(1) - 0.5
+
+    def forward(self, x, edge_index, batch):
+        ones = torch.ones(edge_index.size(1))
+        edges = torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones)
+        return torch.stack([edges - self.least, self.least - edges], dim=1)
+
+
+def small(cell):
+    assert len(cell.encode()) < 60_000
+    return Tags(cell)
+
+
+@pytest.mark.parametrize(
+    ("count", "kind", "drawn"),
+    [(60, "grown", 6), (60, "complete", 1), (700, "sparse", 6)],
+)
+def test_a_cell_stays_small_however_large_the_graphs(count, kind, drawn):
+    graph = dense(count, kind)
+    few = Constraints(allow_additions=False, frozen_nodes=frozenset(range(4, count)))
+    options = {"constraints": few, "budget": Budget(oracle_calls=200)}
+    alone = small(explain(Short(graph), graph, **options)._repr_html_())
+    assert ("svg" in alone.names) == (kind != "complete")
+    assert "table" in alone.names
+    assert ("too large for a notebook" in alone.text) == (kind == "complete")
+    several = small(explain(Short(graph), [graph] * 6, **options)._repr_html_())
+    assert "6 answers" in several.text
+    assert {"svg", "table"} <= set(several.names)
+    assert several.text.count("→") == drawn
+    bundle = bundle_from([graph] * 4 + example_graphs(20, seed=1), class_names=["a", "b"])
+    assert "svg" in small(bundle._repr_html_()).names
+
+
+def test_a_picture_that_no_cell_bears_is_left_to_a_file(answer, monkeypatch):
+    monkeypatch.setattr("edgeflip.draw.notebook._MOST", 3000)
+    tags = Tags(answer._repr_html_())
+    assert "svg" not in tags.names
+    assert str(answer) in tags.text
+    assert 'answer.save("why.svg") keeps it in a file' in tags.text
+
+
+def test_long_names_leave_a_cell_small():
+    graph = example_graphs(1, seed=4)[0]
+    graph.tokens = ["a" * 20_000, *map(str, range(8))]
+    answer = explain(Short(graph), graph, class_names=["c" * 9000, "d" * 9000])
+    assert "svg" in small(answer._repr_html_()).names
+    assert small(answers_html(AnswerList([answer] * 6)))

@@ -13,7 +13,7 @@ from edgeflip.draw.pages import document, script
 from edgeflip.draw.story import headline as headline_of
 from edgeflip.draw.story import predicted, proof, subject, text_of
 from edgeflip.draw.subject import Canvas, drawing_of
-from edgeflip.draw.svg import plain_text, svg_part
+from edgeflip.draw.svg import plain_text, svg_part, visible
 from edgeflip.search import Counterfactual, CounterfactualSet, counted_edits
 from edgeflip.support import checked_call
 
@@ -87,13 +87,15 @@ def _card(exhibit: Exhibit) -> _Card:
     entry = answer.smallest
     size = "none found" if entry is None else "3 or more" if entry.size > 2 else str(entry.size)
     backing = [] if entry is None else _backing(answer, entry)
-    groups = {
+    named = {
         "data": [exhibit.data] if exhibit.data else [],
         "method": [exhibit.method] if exhibit.method else [],
         "edits": [size],
         "to": [] if entry is None else [predicted(answer.goal, entry.output)[0]],
         "backing": backing,
     }
+    # As the buttons have them, which the script compares.
+    groups = {group: [visible(value) for value in values] for group, values in named.items()}
     order = {
         "edits": None if entry is None else entry.size,
         "probability": None if entry is None else -max(entry.output),

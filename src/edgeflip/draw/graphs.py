@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from torch_geometric.data import Data
@@ -62,6 +63,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
         return Drawing(
             panels,
             " ".join(sentences),
+            drawn=view.drawn,
             aside=whole_map(subject.graph, view.nodes),
             aside_title="The whole graph",
             aside_note=f"{len(view.nodes)} of {total:,} nodes drawn{around}",
@@ -93,6 +95,11 @@ class _View:
         self._moves = [move for move in subject.moves if drawn.issuperset(move.ends)]
         self._badges = self._badge_places()
         self.names = self._named()
+
+    @property
+    def drawn(self) -> frozenset[str]:
+        """Keys of the edits within what is drawn."""
+        return frozenset(move.key for move in self._moves)
 
     def _chosen(self, union: Collection[Edge]) -> list[int]:
         subject = self._subject
@@ -295,12 +302,18 @@ def _busiest(edges: Collection[Edge]) -> int:
     return max(sorted(counts), key=counts.__getitem__, default=0)
 
 
+@lru_cache(maxsize=4)
+def _map_places(total: int, edges: tuple[Edge, ...]) -> Sequence[Sequence[float]]:
+    """Places on the map, kept for the next part of the same graph."""
+    return map_places(total, edges)
+
+
 def whole_map(graph: Data, near: Collection[int]) -> Scene | None:
     """A map of dots of the whole graph, those that are drawn in dark; none for very large graphs."""
     total = int(graph.num_nodes or 0)
     if total > _MAPPED:
         return None
-    places = map_places(total, edge_pairs(graph))
+    places = _map_places(total, tuple(sorted(edge_pairs(graph))))
     dots = sorted(range(total), key=lambda node: node in near)
     items = tuple(
         Disc(

@@ -24,14 +24,15 @@ from edgeflip.draw.story import (
     text_of,
     warnings,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Fact, Move, Subject, drawing_of
-from edgeflip.draw.svg import plain_text, svg_part
+from edgeflip.draw.subject import Fact, Move, Subject
+from edgeflip.draw.svg import plain_text, svg_part, svg_views
 from edgeflip.draw.symmetry import alike
+from edgeflip.draw.views import View, outside_words, views_of
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
 
-# Digits of outputs on the page.
+# Digits of outputs on the page, from which bars are drawn; what is written comes as texts.
 _DIGITS = 5
 # Counterfactuals that a page has at most, and classes beside the drawing.
 _ROWS, _CLASSES = 50, 8
@@ -93,7 +94,8 @@ class _AnswerPage:
                 "as JSON."
             )
         self._subject: Subject = what
-        self._drawing = drawing_of(what, Canvas())
+        self._views = views_of(what)
+        self._drawing = self._views[0].drawing
         self._made = frozenset(move.key for move in what.shown)
         self._rows, self._left_out = output_rows(answer, self._entries, _CLASSES)
         self._title = title or graph_size(answer)
@@ -154,14 +156,23 @@ class _AnswerPage:
             scenes += svg_part(drawing.tall, self._made, "tall") if drawing.tall is not None else ""
             kind = "both beside" if drawing.beside else "both"
             inside = f'<div class="{kind}">{sides[0]}{scenes}{sides[1]}{self._facts(0)}</div>'
+            caption += outside_words(self._views)
             return f'<figure class="drawing one">{inside}{caption}</figure>'
         panels = drawing.panels if entry else drawing.panels[:1]
         parts = [
-            f"<div>{side}{svg_part(scene, self._made)}{self._facts(place)}</div>"
-            for place, (side, scene) in enumerate(zip(sides, panels, strict=False))
+            f"<div>{side}{self._panel(place)}{self._facts(place)}</div>"
+            for place, (side, _) in enumerate(zip(sides, panels, strict=False))
         ]
         kind = "drawing" if entry else "drawing one"
+        caption += outside_words(self._views)
         return f'<figure class="{kind}">{"".join(parts)}{caption}</figure>'
+
+    def _panel(self, place: int) -> str:
+        """One side, as every counterfactual that can be chosen needs it."""
+        if len(self._views) == 1:
+            return svg_part(self._drawing.panels[place], self._made)
+        scenes = [view.drawing.panels[place] for view in self._views]
+        return svg_views(scenes, [view.group for view in self._views], self._made)
 
     def _facts(self, place: int) -> str:
         if place >= len(self._drawing.facts) or not self._drawing.facts[place]:
@@ -192,7 +203,7 @@ class _AnswerPage:
             )
         parts.append(self._outputs(entry))
         if self._drawing.aside is not None or self._drawing.aside_note:
-            parts.append(_map(self._drawing))
+            parts += [_map(view) for view in self._views]
         return f'<div class="rail"><div class="stick">{"".join(parts)}</div></div>'
 
     def _toggle(self, move: Move, entry: Counterfactual) -> str:
@@ -339,9 +350,11 @@ class _AnswerPage:
             "kind": goal.kind,
             "noun": self._subject.noun,
             "names": names,
+            "target": goal.target if isinstance(goal, ClassGoal) else None,
             "columns": [row.column for row in self._rows],
             "before": self._packed(answer.output),
             "not_allowed": _FORBIDDEN,
+            "figures": self._figures(answer.output),
             "choices": [self._choice(place, entry) for place, entry in enumerate(self._entries)],
         }
 
@@ -359,13 +372,23 @@ class _AnswerPage:
             ],
             "output": self._packed(entry.output),
             "table": None if table is None else [self._packed(output) for output in table],
+            "figures": [self._figures(output) for output in (entry.output, *(table or ()))],
         }
 
     def _packed(self, output: Sequence[float]) -> list[float]:
         """The largest column and its value, then the columns that are shown."""
         top = _top(output)
         shown = [output[row.column] for row in self._rows]
-        return [top, *(round(value, _DIGITS) for value in (output[top], *shown))]
+        return [top, *(float(f"{value:.{_DIGITS}g}") for value in (output[top], *shown))]
+
+    def _figures(self, output: Sequence[float]) -> list[str]:
+        """The shown columns as they are written, then the largest if it is not among them."""
+        columns = [row.column for row in self._rows]
+        top = _top(output)
+        return [
+            figure(self._answer.goal, output, column)
+            for column in (*columns, *([] if top in columns else [top]))
+        ]
 
 
 def _bit(move: Move, entry: Counterfactual) -> int:
@@ -414,10 +437,12 @@ def _when(when: When, made: Iterable[str]) -> str:
     return told + ("" if when.holds(made) else " hidden")
 
 
-def _map(drawing: Drawing) -> str:
+def _map(view: View) -> str:
+    drawing = view.drawing
     picture = svg_part(drawing.aside) if isinstance(drawing.aside, Scene) else ""
     title = plain_text(drawing.aside_title or "The whole")
+    shown = f' data-view="{view.group}"' + ("" if view.is_first else " hidden")
     return (
-        f'<section class="map" aria-label="{title}"><h2>{title}</h2>{picture}'
+        f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}'
         f"<p>{plain_text(drawing.aside_note)}</p></section>"
     )

@@ -61,12 +61,15 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
     beside = line.least_width > room
     panel = _column(_Row(subject, places, _LONGEST), room) if beside else _line(line, room)
     left_out, note = "", ""
+    drawn = None
     if len(nodes) < total:
+        within = set(nodes)
+        drawn = frozenset(move.key for move in subject.moves if within.issuperset(move.ends))
         left_out = " Words that are not drawn, and their links, are left out at each ellipsis."
         note = f"{len(nodes)} of {total:,} words drawn"
     tall_caption = _caption(subject, "on the left", "on the right") + left_out
     caption = tall_caption if beside else _caption(subject, "above", "below") + left_out
-    return Drawing((panel,), caption, tall, tall_caption, beside, aside_note=note)
+    return Drawing((panel,), caption, tall, tall_caption, beside, drawn=drawn, aside_note=note)
 
 
 def _caption(subject: Subject, before: str, after: str) -> str:

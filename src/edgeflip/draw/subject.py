@@ -191,6 +191,7 @@ class Drawing:
             place of above and below.
         facts: What is written beneath each panel.
         faults: Why edited inputs cannot exist.
+        drawn: Keys of the edits that are within what is drawn; None if everything is.
         aside: A small picture beside it, such as a map of the whole graph.
         aside_title: What that is.
         aside_note: How to read it.
@@ -203,6 +204,7 @@ class Drawing:
     beside: bool = False
     facts: tuple[tuple[Fact, ...], ...] = ()
     faults: tuple[Fault, ...] = ()
+    drawn: frozenset[str] | None = None
     aside: Scene | None = None
     aside_title: str = ""
     aside_note: str = ""
