@@ -2,9 +2,7 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
-import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,18 +10,15 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from edgeflip import (
-    Budget,
     Constraints,
     CounterfactualSet,
     EdgeFlip,
     EditSet,
-    bundle_from,
     explain,
 )
 from edgeflip.draw import (
     Exhibit,
     answer_page,
-    answers_html,
     draw_answer,
     gallery_page,
     save_gallery,
@@ -32,6 +27,7 @@ from edgeflip.draw.symmetry import alike
 from edgeflip.errors import ConfigError
 from edgeflip.search import AnswerList
 from edgeflip.testing import example_graphs, example_oracle
+from page_parts import Tags, answer_of, data_of, pieces
 
 EVIL = [
     "<img src=x onerror=alert(1)>",
@@ -45,45 +41,9 @@ EVIL = [
 NAMES = st.one_of(st.sampled_from(EVIL), st.text(max_size=30))
 
 
-class Tags(HTMLParser):
-    """What a browser would make of a page: its elements, their attributes and its visible text."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.names, self.attributes, self.texts, self.data = [], [], [], {}
-        self._script = None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        self.attributes += [name for name, _ in attrs]
-        self._script = dict(attrs).get("id", "") if tag == "script" else None
-
-    def handle_data(self, data):
-        if self._script is not None:
-            self.data[self._script] = self.data.get(self._script, "") + data
-        else:
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return "".join(self.texts)
-
-
-def answer_of(seed=4, names=("ring", "star"), **more):
-    graph = example_graphs(1, seed=seed)[0]
-    for key, value in more.items():
-        graph[key] = value
-    return explain(example_oracle().model, graph, class_names=list(names))
-
-
 @pytest.fixture(scope="module")
 def answer():
     return answer_of()
-
-
-def data_of(page):
-    return json.loads(Tags(page).data["data"])
 
 
 def test_a_page_needs_nothing_else(answer, tmp_path):
@@ -355,32 +315,6 @@ def test_a_list_of_answers_is_saved_with_a_page_for_each(tmp_path):
         assert len(text.encode()) < 300_000
 
 
-def test_notebook_cells_are_small_and_have_no_script(answer):
-    answers = explain(example_oracle(), example_graphs(4, seed=2))
-    bundle = bundle_from(example_graphs(20, seed=1), class_names=["a", "b"])
-    for cell in (answer._repr_html_(), answers._repr_html_(), bundle._repr_html_()):
-        assert len(cell.encode()) < 60_000
-        tags = Tags(cell)
-        assert "script" not in tags.names
-        assert "svg" in tags.names
-        assert "table" in tags.names
-        assert not [name for name in tags.attributes if name.startswith("on")]
-
-
-def pieces(answer):
-    """Everything that shows an answer: page, gallery, cell, list of cells, picture."""
-    from edgeflip.search import AnswerList
-
-    exhibit = Exhibit(answer, answer.class_name(0), data=answer.class_name(1), href="x.html")
-    return [
-        answer_page(answer, title=answer.class_name(0), home="index.html"),
-        gallery_page([exhibit, exhibit], title=answer.class_name(0), about=answer.class_name(1)),
-        answer._repr_html_(),
-        answers_html(AnswerList([answer, answer])),
-        answer.draw(title=answer.class_name(0)).svg,
-    ]
-
-
 @given(NAMES, NAMES, st.lists(NAMES, min_size=3, max_size=3))
 @settings(max_examples=15, deadline=None)
 def test_what_strangers_write_stays_text(one, other, three):
@@ -467,7 +401,6 @@ def test_only_counterfactuals_of_the_answer_are_drawn():
 
 
 def test_edits_that_nobody_can_draw_have_a_card_without_a_page(answer, tmp_path):
-    from edgeflip.search import AnswerList
     from toy_space import AskEverything, polynomial, problem
 
     switches = next(
@@ -514,69 +447,3 @@ def test_a_gallery_filters_by_names_as_they_are_shown(answer):
     buttons = re.findall('data-group="data" data-value="(.*?)"', page)
     cards = [json.loads(unescape(card)) for card in re.findall('data-card="(.*?)"', page)]
     assert [card["groups"]["data"] for card in cards] == [[unescape(value)] for value in buttons]
-
-
-def dense(count, kind):
-    """A graph with many edges, or with many nodes."""
-    made = {
-        "complete": nx.complete_graph,
-        "grown": lambda nodes: nx.barabasi_albert_graph(nodes, 4, seed=0),
-        "sparse": lambda nodes: nx.barabasi_albert_graph(nodes, 1, seed=0),
-    }[kind](count)
-    ends = torch.tensor(sorted(made.edges)).t()
-    both = torch.cat([ends, ends.flip(0)], dim=1)
-    return Data(x=torch.ones(count, 4), edge_index=both, y=torch.tensor([0]))
-
-
-class Short(torch.nn.Module):
-    """The second class as soon as an edge is gone."""
-
-    def __init__(self, graph):
-        super().__init__()
-        self.least = graph.edge_index.size(1) - 0.5
-
-    def forward(self, x, edge_index, batch):
-        ones = torch.ones(edge_index.size(1))
-        edges = torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones)
-        return torch.stack([edges - self.least, self.least - edges], dim=1)
-
-
-def small(cell):
-    assert len(cell.encode()) < 60_000
-    return Tags(cell)
-
-
-@pytest.mark.parametrize(
-    ("count", "kind", "drawn"),
-    [(60, "grown", 6), (60, "complete", 1), (700, "sparse", 6)],
-)
-def test_a_cell_stays_small_however_large_the_graphs(count, kind, drawn):
-    graph = dense(count, kind)
-    few = Constraints(allow_additions=False, frozen_nodes=frozenset(range(4, count)))
-    options = {"constraints": few, "budget": Budget(oracle_calls=200)}
-    alone = small(explain(Short(graph), graph, **options)._repr_html_())
-    assert ("svg" in alone.names) == (kind != "complete")
-    assert "table" in alone.names
-    assert ("too large for a notebook" in alone.text) == (kind == "complete")
-    several = small(explain(Short(graph), [graph] * 6, **options)._repr_html_())
-    assert "6 answers" in several.text
-    assert {"svg", "table"} <= set(several.names)
-    assert several.text.count("→") == drawn
-    bundle = bundle_from([graph] * 4 + example_graphs(20, seed=1), class_names=["a", "b"])
-    assert "svg" in small(bundle._repr_html_()).names
-
-
-def test_a_picture_that_no_cell_bears_is_left_to_a_file(answer, monkeypatch):
-    monkeypatch.setattr("edgeflip.draw.notebook._MOST", 3000)
-    tags = Tags(answer._repr_html_())
-    assert "svg" not in tags.names
-    assert str(answer) in tags.text
-    assert 'answer.save("why.svg") keeps it in a file' in tags.text
-
-
-def test_long_names_leave_a_cell_small():
-    graph = example_graphs(1, seed=4)[0]
-    graph.tokens = ["a" * 20_000, *map(str, range(8))]
-    answer = explain(Short(graph), graph, class_names=["c" * 9000, "d" * 9000])
-    assert "svg" in small(answer._repr_html_()).names
-    assert small(answers_html(AnswerList([answer] * 6)))

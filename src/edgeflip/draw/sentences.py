@@ -60,8 +60,7 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
     line = _Row(subject, _as_read(places, subject), _LONGEST)
     beside = line.least_width > room
     panel = _column(_Row(subject, places, _LONGEST), room) if beside else _line(line, room)
-    left_out, note = "", ""
-    drawn = None
+    left_out, note, drawn = "", "", None
     if len(nodes) < total:
         within = set(nodes)
         drawn = frozenset(move.key for move in subject.moves if within.issuperset(move.ends))
