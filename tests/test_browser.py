@@ -10,7 +10,16 @@ import torch
 
 from bench_rows import TINY
 from browser import Visit, browser
-from edgeflip import EdgeFlip, EditSet, explain, load_dataset, molecule_graph
+from edgeflip import (
+    Constraints,
+    EdgeFlip,
+    EditSet,
+    explain,
+    load_dataset,
+    molecule_constraints,
+    molecule_graph,
+    to_smiles,
+)
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import MethodSpec
@@ -72,6 +81,42 @@ def test_an_edit_taken_back_shows_what_the_oracle_says(running, page_file, sever
         assert toggles.nth(place).get_attribute("aria-pressed") == "true"
         name, number = probability(visit)
         assert name == several.class_name(entry.label)
+    visit.check()
+
+
+def test_a_part_that_the_constraints_forbid_is_shown_and_said_to_be(running, tmp_path):
+    def in_pairs_only(graph, edits):
+        return len(edits) >= 2
+
+    limits = Constraints(rules=(in_pairs_only,))
+    answer = explain(example_oracle(), example_graphs(1, seed=4)[0], constraints=limits)
+    entry = answer.smallest
+    visit = Visit(running, answer.save(tmp_path / "ruled.html"))
+    toggles = visit.page.locator("#edits").get_by_role("button")
+    verdict = visit.page.get_by_role("status")
+    told = "The constraints do not allow this part of the edits."
+    assert told not in verdict.inner_text()
+    for place in range(entry.size - 1):
+        toggles.nth(place).click()
+    # One edit is left: the model's word for it is there, and that it is not allowed.
+    assert re.search(rf"With 1 of {entry.size} edits it is .*\(\.\d+\)", verdict.inner_text())
+    assert told in verdict.inner_text()
+    toggles.nth(entry.size - 1).click()
+    assert told not in verdict.inner_text()
+    # Another counterfactual starts with all of its edits.
+    visit.page.keyboard.press("ArrowRight")
+    assert told not in verdict.inner_text()
+    assert "not allowed by the constraints" in visit.page.locator("#edits").inner_text()
+    visit.check()
+
+
+def test_the_smiles_of_the_counterfactual_is_marked_by_one_click(running, tmp_path):
+    answer = molecule_answer(molecule_constraints)
+    visit = Visit(running, answer.save(tmp_path / "molecule.html"))
+    smiles = visit.page.locator("figure dd.mono:visible").last
+    assert smiles.inner_text() == to_smiles(answer, answer.smallest)
+    smiles.click()
+    assert visit.page.evaluate("String(getSelection())").strip() == smiles.inner_text()
     visit.check()
 
 
@@ -155,7 +200,7 @@ def report_file(tmp_path_factory):
     return place / "report.html"
 
 
-def molecule_answer():
+def molecule_answer(limits=None):
     pytest.importorskip("rdkit")
 
     class Oxygens(torch.nn.Module):
@@ -168,7 +213,9 @@ def molecule_answer():
             total = torch.zeros(count).index_add_(0, batch, score)
             return torch.stack([total, -total], dim=1)
 
-    return explain(Oxygens(), molecule_graph("CC(=O)Oc1ccccc1C(=O)O"), class_names=["a", "b"])
+    graph = molecule_graph("CC(=O)Oc1ccccc1C(=O)O")
+    options = {} if limits is None else {"constraints": limits(graph)}
+    return explain(Oxygens(), graph, class_names=["a", "b"], **options)
 
 
 def sentence_answer():
@@ -242,16 +289,6 @@ def scripts(running):
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.974, ".97"), (1, "1.00"), (0, ".00"), (0.996, "1.00")]
-)
-def test_the_script_writes_probabilities_as_we_do(scripts, value, text):
-    from edgeflip.draw.story import probability as ours
-
-    assert scripts.evaluate("value => answerScript.probability(value)", value) == text
-    assert ours(value) == text
-
-
 def test_the_script_agrees_on_when_something_is_shown(scripts):
     from itertools import product
 
@@ -273,6 +310,7 @@ def test_the_script_says_what_is_left_of_an_answer(scripts):
             "names": ["cycle", "house"],
             "columns": [0, 1],
             "before": [0, 0.9, 0.9, 0.1],
+            "figures": [".90", ".10"],
             "choices": [
                 {
                     "moves": [{"key": "a", "bit": 0}, {"key": "b", "bit": 1}],
@@ -282,6 +320,13 @@ def test_the_script_says_what_is_left_of_an_answer(scripts):
                         [0, 0.6, 0.6, 0.4],
                         [1, 0.55, 0.45, 0.55],
                         [1, 0.8, 0.2, 0.8],
+                    ],
+                    "figures": [
+                        [".20", ".80"],
+                        [".90", ".10"],
+                        [".60", ".40"],
+                        [".45", ".55"],
+                        [".20", ".80"],
                     ],
                 }
             ],

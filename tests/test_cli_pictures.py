@@ -1,6 +1,8 @@
 """Pictures and pages on the command line."""
 
 import json
+import re
+from urllib.parse import unquote
 
 import pytest
 
@@ -55,7 +57,34 @@ def test_several_answers_become_a_gallery(oracle_files, tmp_path, capsys):
     assert run(oracle_files, "--html", path, graphs=2) == 0
     page = path.read_text(encoding="utf-8")
     assert page.count('class="card"') == 2
-    assert "Gallery in" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"Gallery in {path}, with a page for each answer in {tmp_path / 'why'}/" in out
+
+
+@pytest.mark.parametrize("option", ["--html", "--out"])
+def test_a_gallery_leads_to_a_page_for_each_answer_and_back(oracle_files, tmp_path, option):
+    path = tmp_path / "why not?.html"
+    assert run(oracle_files, option, path, graphs=2) == 0
+    links = re.findall(r'<h2><a href="([^"]*)">', path.read_text(encoding="utf-8"))
+    assert len(links) == 2
+    for link in links:
+        page = tmp_path / unquote(link)
+        text = page.read_text(encoding="utf-8")
+        (home,) = re.findall(r'<a class="tools" href="([^"]*)">All answers', text)
+        assert (page.parent / unquote(home)).resolve() == path.resolve()
+        # The model was at hand, so the edits can be switched.
+        assert " disabled" not in text.partition("<script")[0]
+        assert len(text.encode()) < 300_000
+
+
+def test_a_file_in_place_of_the_folder_of_pages_is_refused_before_any_work(
+    oracle_files, tmp_path, capsys
+):
+    (tmp_path / "why").write_text("mine")
+    assert run(oracle_files, "--html", tmp_path / "why.html", graphs=2) == 2
+    assert "expected a folder at" in capsys.readouterr().err
+    assert (tmp_path / "why").read_text() == "mine"
+    assert run(oracle_files, "--html", tmp_path / "why.html", graphs=1) == 0
 
 
 def test_a_folder_of_answers_becomes_a_gallery_whose_pages_answer(oracle_files, tmp_path, capsys):
@@ -66,7 +95,8 @@ def test_a_folder_of_answers_becomes_a_gallery_whose_pages_answer(oracle_files, 
     assert len(pages) == 2
     # The table travelled in the JSON, so the edits can be switched without the model.
     assert " disabled" not in pages[0].read_text(encoding="utf-8").partition("<script")[0]
-    assert "Gallery of 2 answers" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"Gallery of 2 answers in {folder / 'gallery.html'}, with a page for each in" in out
 
 
 @pytest.mark.parametrize(

@@ -381,3 +381,12 @@ def test_a_molecule_can_be_saved_as_a_picture(tmp_path):
     scene = drawn(CHLORIDE, TOO_MANY).panels[1].under(keys_of(TOO_MANY))
     assert Picture(scene).save(tmp_path / "after.png").stat().st_size > 1000
     assert "3 bonds, room for 1" in Picture(scene).svg
+
+
+@pytest.mark.parametrize("smiles", ["[H][H]", "[2H][2H]", "[H][H].[H][H]", "[2H]O[2H]"])
+def test_molecules_without_a_bond_between_heavy_atoms_are_drawn(smiles):
+    drawing = drawn(smiles, EditSet(removed={(0, 1)}))
+    assert len(shown(drawing.panels[0], Line, "removed", ["0-1"])) == 1
+    places = [disc.at for disc in shown(drawing.panels[0], Disc, "paper")]
+    assert math.dist(*places[:2]) > 10
+    assert all(math.isfinite(part) for place in places for part in place)

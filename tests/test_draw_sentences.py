@@ -149,13 +149,14 @@ def test_narrow_pages_get_a_column_with_links_left_and_right():
 
 
 def test_a_long_sentence_is_a_column_on_wide_pages_too():
-    subject = subject_of(chain([f"word{number}" for number in range(30)]), [])
+    edits = EditSet(added={(2, 5)})
+    subject = subject_of(chain([f"word{number}" for number in range(30)]), [edits])
     drawing = drawing_of(subject)
     (panel,) = drawing.panels
     assert panel.width == 840
     assert len({item.at[0] for item in words_of(panel)}) == 1
     assert "on the left" in drawing.caption
-    assert "above" in drawing_of(tweet()).caption
+    assert "above" in drawing_of(tweet(BEST)).caption
 
 
 def test_of_a_very_long_sentence_the_words_around_the_edits_are_drawn():

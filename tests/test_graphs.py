@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
+from edgeflip import bundle_from, explain
 from edgeflip.core import graphs as graphs_module
 from edgeflip.core.graphs import (
     PairSpace,
@@ -19,7 +20,9 @@ from edgeflip.core.graphs import (
     non_edges,
     pair_ids,
 )
+from edgeflip.draw import draw_graphs
 from edgeflip.errors import GraphError
+from edgeflip.testing import example_oracle
 
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)
 
@@ -204,6 +207,38 @@ def test_an_unusual_but_sound_graph_is_accepted(name):
     assert space.edge_ids.numel() == num_edges
     assert space.columns.shape == (num_edges, 2)
     assert space.non_edge_ids().numel() == space.num_pairs - num_edges
+
+
+@pytest.mark.parametrize("key", ["tokens", "node_names"])
+@pytest.mark.parametrize("names", [["a", "b", "c"], ("a",) * 5, []])
+def test_names_for_more_or_fewer_nodes_than_there_are_are_refused(key, names):
+    graph = path_graph(4)
+    graph[key] = names
+    told = (
+        f"expected {key} with one text for each of 4 nodes",
+        f"got {len(names)}",
+        "leave it out",
+    )
+    with pytest.raises(GraphError) as error:
+        PairSpace.of(graph)
+    assert_sentence(error, *told)
+    with pytest.raises(GraphError) as error:
+        explain(example_oracle(), graph)
+    assert_sentence(error, *told)
+    with pytest.raises(GraphError) as error:
+        draw_graphs([graph])
+    assert_sentence(error, *told)
+    with pytest.raises(GraphError) as error:
+        bundle_from([path_graph(4), graph, path_graph(4), path_graph(4)], [0, 1, 0, 1])
+    assert_sentence(error, f"got {len(names)} in graph 1; correct {key}")
+
+
+@pytest.mark.parametrize("key", ["tokens", "node_names"])
+@pytest.mark.parametrize("names", [None, ["a", "b", "c", "d"], ("a",) * 4, torch.tensor([7, 8])])
+def test_names_for_all_nodes_or_none_at_all_are_fine(key, names):
+    graph = path_graph(4)
+    graph[key] = names
+    assert PairSpace.of(graph).num_nodes == 4
 
 
 def test_self_loops_are_no_pairs():

@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 import torch
@@ -10,18 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from edgeflip import CounterfactualSet, EdgeFlip, EditSet, bundle_from, explain
+from edgeflip import (
+    Constraints,
+    CounterfactualSet,
+    EdgeFlip,
+    EditSet,
+    explain,
+)
 from edgeflip.draw import (
     Exhibit,
     answer_page,
-    answers_html,
     draw_answer,
     gallery_page,
     save_gallery,
 )
 from edgeflip.draw.symmetry import alike
 from edgeflip.errors import ConfigError
+from edgeflip.search import AnswerList
 from edgeflip.testing import example_graphs, example_oracle
+from page_parts import Tags, answer_of, data_of, pieces
 
 EVIL = [
     "<img src=x onerror=alert(1)>",
@@ -35,45 +41,9 @@ EVIL = [
 NAMES = st.one_of(st.sampled_from(EVIL), st.text(max_size=30))
 
 
-class Tags(HTMLParser):
-    """What a browser would make of a page: its elements, their attributes and its visible text."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.names, self.attributes, self.texts, self.data = [], [], [], {}
-        self._script = None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        self.attributes += [name for name, _ in attrs]
-        self._script = dict(attrs).get("id", "") if tag == "script" else None
-
-    def handle_data(self, data):
-        if self._script is not None:
-            self.data[self._script] = self.data.get(self._script, "") + data
-        else:
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return "".join(self.texts)
-
-
-def answer_of(seed=4, names=("ring", "star"), **more):
-    graph = example_graphs(1, seed=seed)[0]
-    for key, value in more.items():
-        graph[key] = value
-    return explain(example_oracle().model, graph, class_names=list(names))
-
-
 @pytest.fixture(scope="module")
 def answer():
     return answer_of()
-
-
-def data_of(page):
-    return json.loads(Tags(page).data["data"])
 
 
 def test_a_page_needs_nothing_else(answer, tmp_path):
@@ -138,6 +108,39 @@ def test_another_oracle_is_refused(answer):
         answer_page(loaded, oracle=Other())
 
 
+def test_an_oracle_that_agrees_on_the_input_only_is_refused(answer):
+    class Stubborn:
+        """Says of every graph what the answer's oracle says of the input."""
+
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            return torch.tensor([answer.output] * len(graphs))
+
+    loaded = CounterfactualSet.from_dict(answer.to_dict())
+    with pytest.raises(ConfigError, match=r"which says .* of it after adding"):
+        answer_page(loaded, oracle=Stubborn())
+
+
+def test_an_oracle_that_disagrees_on_one_counterfactual_alone_is_refused(answer):
+    own = example_oracle()
+    last = answer.edited_graph(answer.counterfactuals[-1])
+
+    class Almost:
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            told = own.predict_proba(graphs)
+            for place, graph in enumerate(graphs):
+                if torch.equal(graph.edge_index, last.edge_index):
+                    told[place] = told[place].flip(0)
+            return told
+
+    loaded = CounterfactualSet.from_dict(answer.to_dict())
+    with pytest.raises(ConfigError, match="expected the oracle of the answer"):
+        answer_page(loaded, oracle=Almost())
+
+
 def test_a_table_of_another_shape_is_refused(answer):
     from edgeflip.errors import ArtifactError
     from edgeflip.support import checksum
@@ -147,6 +150,98 @@ def test_a_table_of_another_shape_is_refused(answer):
     del payload["checksum"]
     payload["checksum"] = checksum(payload)
     with pytest.raises(ArtifactError, match="a row of 2 numbers for every part"):
+        CounterfactualSet.from_dict(payload)
+
+
+def in_pairs_only(graph, edits):
+    """A rule that allows no edit by itself."""
+    return len(edits) >= 2
+
+
+@pytest.fixture(scope="module")
+def ruled():
+    """An answer of two edits, neither of which the constraints allow by itself."""
+    graph = example_graphs(1, seed=4)[0]
+    limits = Constraints(rules=(in_pairs_only,))
+    return explain(example_oracle(), graph, constraints=limits, ranking="smallest")
+
+
+def test_parts_that_the_constraints_forbid_are_told_in_table_and_file(ruled, tmp_path):
+    told = ruled.with_effects()
+    for entry in (told.smallest, *told.counterfactuals):
+        parts = [EditSet(*_sides(entry.edits, key)) for key in _parts(entry.edits.edges)]
+        wanted = [
+            number
+            for number, part in enumerate(parts)
+            if len(part) and not ruled.space.constraints.allows(ruled.graph, part)
+        ]
+        assert wanted
+        assert list(entry.forbidden) == wanted
+        assert len(entry.effects) == len(parts)
+    loaded = CounterfactualSet.load_json(ruled.save(tmp_path / "answer.json"))
+    assert loaded.smallest.forbidden == told.smallest.forbidden
+    for page in (
+        answer_page(ruled),
+        answer_page(loaded),
+        answer_page(loaded, oracle=example_oracle()),
+    ):
+        choice = data_of(page)["choices"][0]
+        assert choice["forbidden"] == list(told.smallest.forbidden)
+        assert choice["unjudged"] == ""
+        assert "not allowed by the constraints" in Tags(page).text
+
+
+def _sides(edits, edges):
+    return edits.added & set(edges), edits.removed & set(edges)
+
+
+def test_chemistry_forbids_a_part_that_splits_the_molecule():
+    pytest.importorskip("rdkit")
+    from edgeflip import molecule_constraints, molecule_graph
+
+    class Apart:
+        """An oracle that is sure of class 1 once the middle bond is gone."""
+
+        num_classes = 2
+
+        def predict_proba(self, graphs):
+            there = [[2, 3] in graph.edge_index.t().tolist() for graph in graphs]
+            return torch.tensor([[0.9, 0.1] if bond else [0.1, 0.9] for bond in there])
+
+    graph = molecule_graph("CCCCCC")
+    limits = molecule_constraints(graph)
+    answer = explain(Apart(), graph, constraints=limits).with_effects()
+    assert answer.found
+    removal = [answer.smallest.edits.edges.index(edge) for edge in answer.smallest.edits.removed]
+    # A removal alone makes two parts of the chain.
+    assert {1 << bit for bit in removal} <= set(answer.smallest.forbidden)
+
+
+def test_without_constraints_no_part_is_forbidden(answer):
+    assert answer.with_effects().smallest.forbidden == ()
+    page = answer_page(answer)
+    assert "constraints" not in Tags(page).text
+    assert all(choice["forbidden"] == [] for choice in data_of(page)["choices"])
+
+
+def test_a_file_that_lost_the_rules_says_that_it_cannot_tell(ruled, tmp_path):
+    path = tmp_path / "answer.json"
+    ruled.save_json(path)
+    loaded = CounterfactualSet.load_json(path)
+    page = answer_page(loaded, oracle=example_oracle())
+    assert "not known here whether the constraints allow" in Tags(page).text
+    assert "not allowed by the constraints" not in Tags(page).text
+
+
+def test_forbidden_parts_that_cannot_be_are_refused(ruled):
+    from edgeflip.errors import ArtifactError
+    from edgeflip.support import checksum
+
+    payload = json.loads(json.dumps(ruled.with_effects().to_dict()))
+    payload["smallest"]["forbidden"] = [2 ** len(ruled.smallest.edits)]
+    del payload["checksum"]
+    payload["checksum"] = checksum(payload)
+    with pytest.raises(ArtifactError, match="forbidden parts"):
         CounterfactualSet.from_dict(payload)
 
 
@@ -209,30 +304,15 @@ def test_a_gallery_filters_by_what_tells_answers_apart(tmp_path):
     assert 'href="../all.html"' in pages[0].read_text(encoding="utf-8")
 
 
-def test_notebook_cells_are_small_and_have_no_script(answer):
-    answers = explain(example_oracle(), example_graphs(4, seed=2))
-    bundle = bundle_from(example_graphs(20, seed=1), class_names=["a", "b"])
-    for cell in (answer._repr_html_(), answers._repr_html_(), bundle._repr_html_()):
-        assert len(cell.encode()) < 60_000
-        tags = Tags(cell)
-        assert "script" not in tags.names
-        assert "svg" in tags.names
-        assert "table" in tags.names
-        assert not [name for name in tags.attributes if name.startswith("on")]
-
-
-def pieces(answer):
-    """Everything that shows an answer: page, gallery, cell, list of cells, picture."""
-    from edgeflip.search import AnswerList
-
-    exhibit = Exhibit(answer, answer.class_name(0), data=answer.class_name(1), href="x.html")
-    return [
-        answer_page(answer, title=answer.class_name(0), home="index.html"),
-        gallery_page([exhibit, exhibit], title=answer.class_name(0), about=answer.class_name(1)),
-        answer._repr_html_(),
-        answers_html(AnswerList([answer, answer])),
-        answer.draw(title=answer.class_name(0)).svg,
-    ]
+def test_a_list_of_answers_is_saved_with_a_page_for_each(tmp_path):
+    answers = explain(example_oracle(), example_graphs(3, seed=2))
+    path = answers.save(tmp_path / "gallery.html")
+    links = re.findall(r'<h2><a href="([^"]*)">', path.read_text(encoding="utf-8"))
+    assert len(links) == 3
+    for link in links:
+        text = (tmp_path / link).read_text(encoding="utf-8")
+        assert 'href="../gallery.html"' in text
+        assert len(text.encode()) < 300_000
 
 
 @given(NAMES, NAMES, st.lists(NAMES, min_size=3, max_size=3))
@@ -318,3 +398,52 @@ def test_only_counterfactuals_of_the_answer_are_drawn():
         first.draw(5)
     with pytest.raises(ConfigError, match="draw_grid"):
         draw_answer([first, second])
+
+
+def test_edits_that_nobody_can_draw_have_a_card_without_a_page(answer, tmp_path):
+    from toy_space import AskEverything, polynomial, problem
+
+    switches = next(
+        found
+        for seed in range(20)
+        if (found := AskEverything().fit([], polynomial(seed)).solve(problem(seed))).found
+    )
+    page = AnswerList([switches, answer]).save(tmp_path / "all.html").read_text(encoding="utf-8")
+    assert page.count('class="card"') == 2
+    assert len(re.findall(r'<h2><a href="', page)) == 1
+
+
+TURNS = "\u202eevil\u2066"
+
+
+@pytest.mark.parametrize("kind", ["tokens", "node_names"])
+def test_a_mark_in_a_name_does_not_turn_the_words_around_it(kind, tmp_path):
+    from edgeflip.draw import answer_in_terminal, save_answers
+
+    count = example_graphs(1, seed=4)[0].num_nodes
+    names = {kind: [f"{TURNS}{node}" for node in range(count)]}
+    answer = answer_of(names=(f"{TURNS}A", f"{TURNS}B"), **names)
+    marks = set(TURNS) - set("evil")
+    gallery = save_answers([answer, answer], tmp_path / "all.html", titles=[TURNS, TURNS])
+    told = [
+        *pieces(answer),
+        gallery.read_text(encoding="utf-8"),
+        json.dumps(data_of(answer_page(answer)), ensure_ascii=False),
+        str(answer),
+        repr(answer),
+        answer_in_terminal(answer),
+    ]
+    for text in told:
+        assert "evil" in text
+        assert not marks & set(text)
+        assert "\\u202e" not in text
+
+
+def test_a_gallery_filters_by_names_as_they_are_shown(answer):
+    from html import unescape
+
+    exhibits = [Exhibit(answer, "a", data=TURNS), Exhibit(answer, "b", data="plain\x00")]
+    page = gallery_page(exhibits)
+    buttons = re.findall('data-group="data" data-value="(.*?)"', page)
+    cards = [json.loads(unescape(card)) for card in re.findall('data-card="(.*?)"', page)]
+    assert [card["groups"]["data"] for card in cards] == [[unescape(value)] for value in buttons]

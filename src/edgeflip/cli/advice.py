@@ -24,7 +24,7 @@ def next_commands(
         graph: The option that chose its graph, such as `--index 3`; other graphs are left out.
         chemistry: Whether the rules of chemistry limited the search.
     """
-    base = without(arguments, "--index", "--graph", "--each-class")
+    base = without(arguments, "--index", "--graph", "--smiles", "--each-class")
     base += shlex.split(graph)
     if "--each-class" in arguments:
         base = with_value(base, "--target", str(getattr(answer.goal, "target", "")))

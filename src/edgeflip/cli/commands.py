@@ -150,7 +150,8 @@ def explain(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write a page to look at; several answers become a gallery.",
+            help="Also write a page to look at; several answers become a gallery, with a folder of pages "
+            "beside it.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -166,11 +167,15 @@ def explain(
     edgeflip explain ba_2motifs --index 0 --ranking smallest
     edgeflip explain bbbp --index 0 --no-chemistry
     edgeflip explain --data my_molecules.csv --index 0 --out why.svg
+    edgeflip explain --smiles "CCOC(=O)C" --oracle runs/oracle --out why.svg
     edgeflip explain ba_2motifs --index 0 --index 1 --html why.html
     edgeflip explain --model my.py:build --weights w.safetensors --graph g.json
     """
     check_class(source.dataset, wanted.target)
     check_one_model(trained.oracle, user_model.model)
+    which.check_asked(
+        anybody=source.is_given or trained.oracle is not None or user_model.model is not None
+    )
     with starting():
         from edgeflip.cli.explain import Explanation
 

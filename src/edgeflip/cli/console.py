@@ -74,6 +74,11 @@ def edge_list(edges: Iterable[tuple[int, int]]) -> str:
     return " ".join(f"{u}-{v}" for u, v in edges) or "-"
 
 
+def table_width() -> int:
+    """How wide a table can be, in a terminal or in a file."""
+    return _stdout().width
+
+
 def terminal_width() -> int:
     """How many letters fit on a line; 80 in a file or a pipe."""
     return _stdout().width if sys.stdout.isatty() else 80

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from edgeflip.cli.console import say
 from edgeflip.cli.reading import check_folder
-from edgeflip.draw import save_answer, save_answers
+from edgeflip.draw import pages_beside, save_answer, save_answers
 from edgeflip.errors import ConfigError
 from edgeflip.search import AnswerList, CounterfactualSet
 
-_FILES = (".html", ".htm", ".svg", ".png", ".pdf", ".json")
+_PAGES = (".html", ".htm")
+_FILES = (*_PAGES, ".svg", ".png", ".pdf", ".json")
 
 
 class Destination:
@@ -39,7 +40,9 @@ class Destination:
                 raise ConfigError(
                     f"expected a file at {path}, got a folder of that name; give another path."
                 )
-        if html is not None and html.suffix.lower() not in (".html", ".htm"):
+            if several and path.suffix.lower() in _PAGES:
+                check_folder(pages_beside(path))
+        if html is not None and html.suffix.lower() not in _PAGES:
             raise ConfigError(
                 f"expected --html to name a file that ends in .html, got {html}; for a picture use --out."
             )
@@ -66,12 +69,14 @@ class Destination:
                 (answer,), (title,) = self._answers, self._titles
                 save_answer(answer, path, title=title)
             else:
-                save_answers(self._answers, path, titles=self._titles)
+                save_answers(self._answers, path, titles=self._titles, progress=True)
             if not quietly:
-                say(f"{_kind(path, several=len(self._answers) > 1)} in {path}")
+                say(_where(path, several=len(self._answers) > 1))
 
 
-def _kind(path: Path, *, several: bool) -> str:
-    if path.suffix.lower() in (".html", ".htm"):
-        return "Gallery" if several else "Page"
-    return "Answer" if path.suffix.lower() == ".json" else "Picture"
+def _where(path: Path, *, several: bool) -> str:
+    """What was written to a file, in a line."""
+    if path.suffix.lower() in _PAGES:
+        pages = f", with a page for each answer in {pages_beside(path)}/"
+        return f"Gallery in {path}{pages}" if several else f"Page in {path}"
+    return f"{'Answer' if path.suffix.lower() == '.json' else 'Picture'} in {path}"

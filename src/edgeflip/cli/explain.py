@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from torch_geometric.data import Data
 
 from edgeflip.cli.advice import next_commands
 from edgeflip.cli.console import (
@@ -17,10 +19,20 @@ from edgeflip.cli.console import (
     say,
     show,
     table,
+    table_width,
     tell,
     terminal_width,
 )
 from edgeflip.cli.destination import Destination
+from edgeflip.cli.molecules import (
+    MoleculeFacts,
+    ReadMolecules,
+    check_molecules,
+    molecules_for_model,
+    read_molecules,
+    reader_of_bundle,
+    reader_of_oracle,
+)
 from edgeflip.cli.options import (
     Limits,
     Method,
@@ -36,16 +48,18 @@ from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
 from edgeflip.cli.weakness import tell_weakness
 from edgeflip.cli.wording import in_flags
 from edgeflip.core import Noise
-from edgeflip.datasets import DatasetBundle, read_graph, to_smiles
+from edgeflip.datasets import DatasetBundle, read_graph
 from edgeflip.draw import answer_in_terminal
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
 from edgeflip.explainers import CounterfactualExplainer, SearchInterrupted
 from edgeflip.oracle import checked_answers
 from edgeflip.search import CounterfactualSet
-from edgeflip.training import fitted_explainer
+from edgeflip.training import fitted_explainer, load_oracle, oracle_data
 
-# Counterfactuals that a terminal shows; files have all.
-_SHOWN = 5
+# From so many columns on names of classes need not be broken, and words of so many letters never are.
+_WIDE, _LONG_WORD = 100, 16
+# Letters of a SMILES that stand for it in titles.
+_TITLE = 48
 
 
 @dataclass(frozen=True)
@@ -62,21 +76,30 @@ class Explanation:
 
     def run(self, out: Path | None, html: Path | None, *, as_json: bool) -> None:
         """Explain every graph and show its answers; all options are checked before any work is done."""
-        explainer = self.method.explainer(self.source.dataset, self.trained.profile)
+        explainer = self.method.explainer(self._data_name(), self.trained.profile)
         self.trained.check_seed()
         self.wanted.check()
         self.limits.constraints()
-        asked_for = len(self.which.index or []) + len(self.which.graph_files or [])
-        destination = Destination(out, html, several=asked_for > 1 or self.wanted.each_class)
+        several = self.which.number > 1 or self.wanted.each_class
+        destination = Destination(out, html, several=several)
+        check_molecules(self.which.smiles or [])
         model = self.user_model.build()
-        bundle = self.source.bundle() if model is None or self.source.is_given else None
+        needed = self.source.is_given or (model is None and not self._oracle_alone)
+        bundle = self.source.bundle() if needed else None
         graphs = _graphs(bundle, self.which)
+        fill = self.limits.fill_of(bundle)
+        if self.which.smiles:
+            read = self._molecules(bundle, model)
+            graphs = [
+                _of_smiles(*each) for each in zip(self.which.smiles, read.graphs, strict=True)
+            ]
+            fill = read.fill if fill is None else fill
         target = self._target(bundle)
         fitted = self._fitted(explainer, bundle, model, graphs[0])
         options: dict[str, Any] = {
             **self.wanted.keywords(),
             "budget": self.limits.budget(explainer.default_budget()),
-            "fill": self.limits.fill_of(bundle),
+            "fill": fill,
             "noise": None if bundle is None else Noise.for_dataset(bundle.name),
             "seed": self.trained.seed,
         }
@@ -103,6 +126,27 @@ class Explanation:
         if missed:
             self._advise(*missed[0], bundle)
             raise typer.Exit(NOTHING_FOUND)
+
+    @property
+    def _oracle_alone(self) -> bool:
+        """Whether molecules are asked about without the data that the oracle was trained on."""
+        return bool(self.which.smiles) and not self.source.is_given
+
+    def _data_name(self) -> str | None:
+        """The name of the dataset, or of the one that the oracle was trained on."""
+        if self._oracle_alone and self.trained.oracle is not None:
+            return oracle_data(self.trained.oracle).dataset
+        return self.source.dataset
+
+    def _molecules(self, bundle: DatasetBundle | None, model: Any) -> ReadMolecules:
+        """The graphs of the molecules, as whoever is asked knows them."""
+        texts = self.which.smiles or []
+        if bundle is not None:
+            return ReadMolecules(read_molecules(reader_of_bundle(bundle), texts))
+        if model is not None:
+            return molecules_for_model(texts, self.user_model.oracle(model))
+        assert self.trained.oracle is not None
+        return ReadMolecules(read_molecules(reader_of_oracle(self.trained.oracle), texts))
 
     def _answers(
         self,
@@ -132,7 +176,8 @@ class Explanation:
         name = self.wanted.target
         if self.user_model.gives_values:
             return name
-        if self.user_model.class_names is not None and name is not None:
+        named = self.user_model.class_names is not None or self._oracle_alone
+        if named and name is not None:
             # The model's own names; a number stays one.
             return int(name) if name.isdecimal() else name
         target = None if name is None else class_number(bundle, name)
@@ -150,6 +195,9 @@ class Explanation:
         """The explainer, ready to explain; a model that does not fit is found out before it learns."""
         explainer.progress = True
         seed = self.trained.seed
+        if model is None and bundle is None:
+            assert self.trained.oracle is not None
+            return explainer.fit([], load_oracle(self.trained.oracle), seed=seed)
         if model is None:
             assert bundle is not None
             oracle, folder = self.trained.load(bundle)
@@ -232,18 +280,12 @@ def _graph_at(bundle: DatasetBundle | None, split: str, index: int) -> _Chosen:
     return _Chosen(graphs[index], title, f"--index {index}", head, file)
 
 
-def _smiles(answer: CounterfactualSet) -> list[str | None] | None:
-    """The SMILES before, after the smallest and after each counterfactual; none for other graphs."""
-    if not ("smiles" in answer.graph or "z" in answer.graph):
-        return None
-    texts: list[str | None] = []
-    # The smallest stands first, as in the sentence.
-    for entry in (None, answer.smallest, *answer.counterfactuals)[: None if answer.found else 1]:
-        try:
-            texts.append(to_smiles(answer.graph) if entry is None else to_smiles(answer, entry))
-        except EdgeflipError:
-            texts.append(None)
-    return texts
+def _of_smiles(text: str, graph: Data) -> _Chosen:
+    option = shlex.join(["--smiles", text])
+    # A name for a file that tells molecules apart, whatever letters their SMILES have.
+    file = f"molecule-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+    title = text if len(text) <= _TITLE else f"{text[: _TITLE - 1]}…"
+    return _Chosen(graph, title, option, {"molecule": text}, file)
 
 
 def _show(
@@ -255,13 +297,9 @@ def _show(
     as_json: bool,
 ) -> None:
     written = destination.add(answer, chosen.title, chosen.file)
-    smiles = _smiles(answer)
+    facts = MoleculeFacts.of(answer)
     if as_json:
-        extra: dict[str, Any] = {}
-        if smiles is not None:
-            extra["smiles"] = [smiles[0], *smiles[2:]]
-        if smiles is not None and answer.found:
-            extra["smallest_smiles"] = smiles[1]
+        extra = {} if facts is None else facts.to_dict()
         print_json({**chosen.head, "answer": answer.to_dict(), **extra})
         return
     tell(in_flags(f"{chosen.title}: {answer}"))
@@ -270,9 +308,8 @@ def _show(
         say(drawing)
     if answer.found:
         _show_counterfactuals(answer, rows)
-    if smiles is not None:
-        texts = [text or "no possible molecule" for text in smiles[:2]]
-        say(f"SMILES: {' becomes '.join(texts)}")
+    for line in facts.lines() if facts is not None else ():
+        say(line)
     say(_effort(answer))
     if written is not None:
         say(f"Answer in {written}")
@@ -306,6 +343,11 @@ def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
     figures = [name for name in figures if name in found[0]]
     numeric = ["rank", "size", *figures]
     rows = table("rank", "added", "removed", "size", "to", *figures, "", numbers=numeric)
+    if table_width() < _WIDE:
+        # Classes are broken between words, and edges make room for that.
+        words = [word for row in found for word in str(row["to"]).split()]
+        rows.columns[4].width = min(_LONG_WORD, max(map(len, words)))
+        rows.columns[-1].width = len("smallest")
     last = len(found) if most is None else most
     shown = [row for row in found if row["smallest"] or (row["rank"] or last + 1) <= last]
     for row in shown:

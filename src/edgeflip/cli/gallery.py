@@ -10,7 +10,7 @@ from edgeflip.bench import is_run, run_exhibits
 from edgeflip.cli.console import say
 from edgeflip.cli.reading import check_folder
 from edgeflip.cli.terminal import counted, note
-from edgeflip.draw import Exhibit, graph_size, save_gallery
+from edgeflip.draw import Exhibit, graph_size, pages_beside, save_gallery
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import parse_json, read_file, read_json
@@ -27,7 +27,7 @@ def make_gallery(
         raise ConfigError(
             f"expected a page that ends in .html, got {page}; give it that ending with --out."
         )
-    check_folder(page.parent)
+    check_folder(pages_beside(page) if pages else page.parent)
     exhibits = _exhibits(run, method, data_dir)
     if not exhibits:
         raise ArtifactError(
@@ -36,7 +36,8 @@ def make_gallery(
     methods = sorted({exhibit.answer.provenance.method for exhibit in exhibits})
     about = f"{counted(len(exhibits), 'answer')}, {', '.join(methods)}"
     save_gallery(exhibits, page, about=about, pages=pages, progress=True)
-    say(f"Gallery of {counted(len(exhibits), 'answer')} in {page}")
+    beside = f", with a page for each in {pages_beside(page)}/" if pages else ""
+    say(f"Gallery of {counted(len(exhibits), 'answer')} in {page}{beside}")
 
 
 def _exhibits(run: Path, method: str | None, data_dir: Path | None) -> list[Exhibit]:

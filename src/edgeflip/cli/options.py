@@ -157,13 +157,33 @@ class WhichGraphs(OptionGroup):
             "--graph", metavar="FILE", help="A JSON, GraphML or GEXF file; may be repeated."
         ),
     ] = None
+    smiles: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A molecule in quotes, as a SMILES; may be repeated."),
+    ] = None
 
     def check_early(self) -> None:
-        """Refuse a split that does not exist, and a call that names no graph."""
+        """Refuse a split that does not exist, and a call that names no graph or two kinds of them."""
         check_name("split", self.split, SPLITS)
-        if not self.index and not self.graph_files:
+        if not self.number:
             raise ConfigError(
-                "expected --index or --graph, got neither; say which graph to explain."
+                "expected --index, --graph or --smiles, got none; say which graph to explain."
+            )
+        for flag, others in (("--index", self.index), ("--graph", self.graph_files)):
+            if self.smiles and others:
+                raise ConfigError(f"expected --smiles or {flag}, got both; leave one of them out.")
+
+    @property
+    def number(self) -> int:
+        """How many graphs are explained."""
+        return sum(len(chosen or ()) for chosen in (self.index, self.graph_files, self.smiles))
+
+    def check_asked(self, *, anybody: bool) -> None:
+        """Refuse molecules that nobody can be asked about."""
+        if self.smiles and not anybody:
+            raise ConfigError(
+                "expected a model to ask about --smiles, got none; give --oracle FOLDER, --model "
+                "FILE.PY:FUNCTION or the name of a dataset of molecules, such as bbbp."
             )
 
 

@@ -83,9 +83,11 @@ class PairSpace:
 
         Raises:
             GraphError: If the graph is empty, has one node, is directed, repeats an edge, names a
-                node that does not exist, or has features that are not finite.
+                node that does not exist, has features that are not finite, or has more or fewer names
+                than nodes.
         """
         num_nodes = _checked_num_nodes(graph)
+        check_names(graph)
         _check_features(graph, num_nodes)
         source, target = check_edges(graph, num_nodes)
         _check_edge_attributes(graph)
@@ -309,6 +311,25 @@ def check_edges(graph: Data, num_nodes: int) -> Tensor:
             f"to {int(edge_index.max())}; correct edge_index or num_nodes."
         )
     return edge_index
+
+
+def check_names(graph: Data, where: str = "") -> None:
+    """Refuse lists of names or words that do not have one for each node; none at all are fine.
+
+    Args:
+        graph: Whose names.
+        where: Which graph that is, where it is one of many, such as ` in graph 3`.
+
+    Raises:
+        GraphError: If there are more or fewer names than nodes.
+    """
+    for key in ("node_names", "tokens"):
+        names = graph.to_dict().get(key)
+        if isinstance(names, list | tuple) and len(names) != graph.num_nodes:
+            raise GraphError(
+                f"expected {key} with one text for each of {graph.num_nodes} nodes, got {len(names)}"
+                f"{where}; correct {key}, or leave it out."
+            )
 
 
 def _check_features(graph: Data, num_nodes: int) -> None:

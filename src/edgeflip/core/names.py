@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge
+from edgeflip.support import shown_name
 
 _ELEMENTS = """
 H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr
@@ -107,7 +108,11 @@ def _listed(names: Sequence[str], kind: Literal["added", "removed"]) -> list[Phr
 def _names(names: object, count: int) -> list[str]:
     """Names of all nodes, none if these are no such names."""
     fits = isinstance(names, list | tuple) and len(names) == count
-    return [str(name) for name in names] if fits and isinstance(names, list | tuple) else []
+    return (
+        [shown_name(str(name)) for name in names]
+        if fits and isinstance(names, list | tuple)
+        else []
+    )
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from edgeflip.datasets.bundle import (
         DatasetBundle,
         DatasetCard,
+        Drawing,
         Origin,
         Split,
         random_split,
         stratified_split,
     )
     from edgeflip.datasets.chemistry import (
+        SINGLE_BOND,
         molecule,
         molecule_constraints,
         molecule_graph,
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     )
     from edgeflip.datasets.formats import (
         read_graph,
+    )
+    from edgeflip.datasets.molecules import (
+        smiles_reader,
     )
     from edgeflip.datasets.registry import (
         DATA_VARIABLE,
@@ -66,9 +71,11 @@ _FILE = {
     "DatasetBundle": "edgeflip.datasets.bundle",
     "DatasetCard": "edgeflip.datasets.bundle",
     "DatasetEntry": "edgeflip.datasets.registry",
+    "Drawing": "edgeflip.datasets.bundle",
     "ENTRY_POINT_GROUP": "edgeflip.datasets.registry",
     "EditedMolecule": "edgeflip.datasets.edited_molecules",
     "Origin": "edgeflip.datasets.bundle",
+    "SINGLE_BOND": "edgeflip.datasets.chemistry",
     "Split": "edgeflip.datasets.bundle",
     "bundle_from": "edgeflip.datasets.user_graphs",
     "canonical_name": "edgeflip.datasets.registry",
@@ -88,6 +95,7 @@ _FILE = {
     "random_split": "edgeflip.datasets.bundle",
     "rdkit_chem": "edgeflip.datasets.chemistry",
     "read_graph": "edgeflip.datasets.formats",
+    "smiles_reader": "edgeflip.datasets.molecules",
     "stack_graphs": "edgeflip.datasets.stacks",
     "stratified_split": "edgeflip.datasets.bundle",
     "to_smiles": "edgeflip.datasets.chemistry",
@@ -97,10 +105,12 @@ _FILE = {
 __all__ = [
     "DATA_VARIABLE",
     "ENTRY_POINT_GROUP",
+    "SINGLE_BOND",
     "CrowdedAtom",
     "DatasetBundle",
     "DatasetCard",
     "DatasetEntry",
+    "Drawing",
     "EditedMolecule",
     "Origin",
     "Split",
@@ -122,6 +132,7 @@ __all__ = [
     "random_split",
     "rdkit_chem",
     "read_graph",
+    "smiles_reader",
     "stack_graphs",
     "stratified_split",
     "to_smiles",

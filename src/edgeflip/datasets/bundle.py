@@ -59,6 +59,7 @@ class DatasetBundle:
         drawing: how the report draws a graph of this set.
         constraints: what may change in a graph of this set; none when everything may.
         fill: attributes of added edges, for graphs with `edge_attr`.
+        from_smiles: makes a graph of this kind of a SMILES; none where graphs are no molecules.
     """
 
     name: str
@@ -70,6 +71,7 @@ class DatasetBundle:
     card: DatasetCard
     constraints: Callable[[Data], Constraints] | None = None
     fill: EdgeFill | None = None
+    from_smiles: Callable[[str], Data] | None = None
 
     def __post_init__(self) -> None:
         used = [*self.split.train, *self.split.val, *self.split.test]

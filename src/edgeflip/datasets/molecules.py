@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
@@ -20,9 +21,14 @@ from torch_geometric.data import Data
 
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, random_split
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
-from edgeflip.datasets.chemistry import molecule_constraints, molecule_or_none
+from edgeflip.datasets.chemistry import (
+    molecule_constraints,
+    molecule_graph,
+    molecule_or_none,
+    rdkit_chem,
+)
 from edgeflip.datasets.tu import graphs_of_table, whole_table
-from edgeflip.errors import DatasetError
+from edgeflip.errors import DatasetError, GraphError, shown
 
 ATOMIC_NUMBERS = (6, 8, 17, 1, 7, 9, 35, 16, 15, 53)
 """What the ten atom labels of Mutag0 stand for: C, O, Cl, H, N, F, Br, S, P, I."""
@@ -126,4 +132,42 @@ def _bundle(
             notes=notes,
         ),
         constraints=molecule_constraints,
+        from_smiles=smiles_reader(entry.name),
     )
+
+
+def smiles_reader(dataset: str | None) -> Callable[[str], Data]:
+    """What makes a graph of a SMILES as a dataset of molecules has them; `molecule_graph` for most."""
+    return mutag0_graph if dataset == "mutag0" else molecule_graph
+
+
+def mutag0_graph(smiles: str) -> Data:
+    """The graph of a SMILES as Mutag0 has it: hydrogens are nodes, of one of ten atom types each.
+
+    Raises:
+        GraphError: If it is no molecule, or has an atom of another type.
+    """
+    chem = rdkit_chem()
+    molecule_graph(smiles)  # says what is wrong with it
+    whole = chem.AddHs(chem.MolFromSmiles(smiles))
+    others = sorted({atom.GetSymbol() for atom in whole.GetAtoms()} - _symbols(chem))
+    if others:
+        known = ", ".join(sorted(_symbols(chem)))
+        raise GraphError(
+            f"expected atoms that Mutag0 has ({known}), got {', '.join(others)} in "
+            f"{shown(smiles)}; take another molecule, or another oracle."
+        )
+    numbers = [atom.GetAtomicNum() for atom in whole.GetAtoms()]
+    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in whole.GetBonds()]
+    both = sorted({*ends, *((v, u) for u, v in ends)})
+    types = torch.tensor([ATOMIC_NUMBERS.index(number) for number in numbers])
+    return Data(
+        x=torch.nn.functional.one_hot(types, len(ATOMIC_NUMBERS)).float(),
+        edge_index=torch.tensor(both, dtype=torch.long).reshape(-1, 2).t().contiguous(),
+        z=torch.tensor(numbers),
+    )
+
+
+def _symbols(chem: ModuleType) -> set[str]:
+    table = chem.GetPeriodicTable()
+    return {str(table.GetElementSymbol(number)) for number in ATOMIC_NUMBERS}

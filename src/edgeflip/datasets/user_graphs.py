@@ -11,7 +11,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +21,7 @@ import networkx as nx
 import torch
 from torch_geometric.data import Data
 
-from edgeflip.core import Constraints, EdgeFill
+from edgeflip.core import Constraints, EdgeFill, check_names
 from edgeflip.datasets.building import graph_from_networkx
 from edgeflip.datasets.bundle import (
     DatasetBundle,
@@ -29,7 +31,12 @@ from edgeflip.datasets.bundle import (
     random_split,
     stratified_split,
 )
-from edgeflip.datasets.chemistry import SINGLE_BOND, molecule_constraints, molecule_or_none
+from edgeflip.datasets.chemistry import (
+    SINGLE_BOND,
+    molecule_constraints,
+    molecule_graph,
+    molecule_or_none,
+)
 from edgeflip.datasets.formats import read_graph, read_labels, read_table
 from edgeflip.datasets.tu import read_tu
 from edgeflip.errors import DatasetError, shown
@@ -199,7 +206,7 @@ def load_graphs(
         if problems
         else ""
     )
-    return bundle_from(
+    bundle = bundle_from(
         [graph for graph, _ in kept],
         [label for _, label in kept],
         drawing=drawing or "molecule",
@@ -209,6 +216,7 @@ def load_graphs(
         notes=notes,
         **options,
     )
+    return replace(bundle, from_smiles=partial(molecule_graph, bonds=bonds))
 
 
 def class_numbers(
@@ -320,6 +328,7 @@ def _check_features(graphs: Sequence[Data]) -> None:
                 f"expected features x with a row for each of {graph.num_nodes} nodes, got {rows} in graph "
                 f"{index}; correct x."
             )
+        check_names(graph, f" in graph {index}")
 
 
 def _check_widths(graphs: Sequence[Data]) -> None:

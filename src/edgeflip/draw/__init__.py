@@ -27,7 +27,7 @@ from edgeflip.draw.page_parts import graph_size
 from edgeflip.draw.pages import report_document
 from edgeflip.draw.patterns import draw_summary
 from edgeflip.draw.picture import Picture
-from edgeflip.draw.saving import save_answer, save_answers, save_gallery
+from edgeflip.draw.saving import pages_beside, save_answer, save_answers, save_gallery
 from edgeflip.draw.scene import Disc, Line, Scene, Shape, When, Words
 from edgeflip.draw.sentences import draw_sentence
 from edgeflip.draw.subject import (
@@ -94,6 +94,7 @@ __all__ = [
     "gallery_page",
     "graph_size",
     "interval_chart",
+    "pages_beside",
     "register_drawer",
     "report_document",
     "require_matplotlib",

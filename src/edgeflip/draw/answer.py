@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgeflip.draw.arguments import check_answer, check_texts
 from edgeflip.draw.look import TEXTS, lines_of, shortened, text_width
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Item, Line, Run, Scene, Words, box, placed, words
@@ -59,6 +60,7 @@ def draw_answer(
         True
     """
     entry = _own(answer, counterfactual)
+    check_texts(title=title)
     entries = [] if entry is None else [entry]
     what = subject(answer, entries)
     if what is None:
@@ -85,10 +87,15 @@ def draw_answer(
         sheet.bottom,
         tuple(sheet.items),
         text_of(pieces),
-        f"The input with {count} nodes before and after the edits, every node at the same place. "
-        f"{proof(answer, entry)}".strip(),
+        f"{_described(count, entry)} {proof(answer, entry)}".strip(),
     )
     return Picture(scene)
+
+
+def _described(count: int, entry: Counterfactual | None) -> str:
+    if entry is None:
+        return f"The input with {count} nodes."
+    return f"The input with {count} nodes before and after the edits, every node at the same place."
 
 
 @dataclass
@@ -140,10 +147,7 @@ class _Sheet:
 
 def _own(answer: CounterfactualSet, counterfactual: Counterfactual | None) -> Counterfactual | None:
     """The counterfactual to draw: the one that is asked for, if it is the answer's, or the smallest."""
-    if not isinstance(answer, CounterfactualSet):
-        raise ConfigError(
-            f"expected one answer to draw, got {shown(answer)}; draw several with draw_grid."
-        )
+    check_answer(answer, "draw several with draw_grid")
     if counterfactual is None:
         return answer.smallest
     own = [answer.smallest, *answer.counterfactuals]
@@ -165,10 +169,9 @@ def _body(
     top = sheet.bottom + 14
     scenes = [scene.under(keys) for scene in drawing.panels]
     outputs = [answer.output, entry.output if entry is not None else answer.output]
-    captions = [
-        _caption(answer, name, output)
-        for name, output in zip(("before", "after"), outputs, strict=True)
-    ]
+    # Without an after there is no before either.
+    names = ("before ", "after ") if entry is not None else ("", "")
+    captions = [_caption(answer, name, output) for name, output in zip(names, outputs, strict=True)]
     if len(scenes) == 1:
         (scene,) = scenes
         sheet.items.append(Words((_MARGIN, top + 28), captions[0]))
@@ -183,8 +186,8 @@ def _body(
             end += 28
         lefts = [_MARGIN]
     else:
-        lefts = [_MARGIN + place * (_PANEL + _GAP) for place in range(len(scenes))]
         shown = scenes if entry is not None else scenes[:1]
+        lefts = [_MARGIN + place * (_PANEL + _GAP) for place in range(len(shown))]
         for left, scene, caption in zip(lefts, shown, captions, strict=False):
             sheet.items.append(Words((left, top + 28), caption))
             sheet.items += placed(scene.items, (left, top + 40))
@@ -209,8 +212,8 @@ def _body(
 def _caption(answer: CounterfactualSet, side: str, output: Sequence[float]) -> tuple[Run, ...]:
     name, number = predicted(answer.goal, output)
     told = f"{name} {number}".strip()
-    room = _PANEL - text_width(f"{side} ", TEXTS["note"]) - 8
-    return Run(f"{side} ", "note"), Run(shortened(told, TEXTS["title"], room), "title")
+    room = _PANEL - text_width(side, TEXTS["note"]) - 8
+    return Run(side, "note"), Run(shortened(told, TEXTS["title"], room), "title")
 
 
 def _facts(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
+from edgeflip.support import TURNING
+
 # Controls, halves of characters, breaks of lines: nothing of them can be seen.
 _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# Marks that turn the direction of what follows, beyond the word they are in.
-_TURNING = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _EMOJI_SIGN = "\ufe0f"
 
 
@@ -20,7 +20,7 @@ def clean(text: str) -> str:
     """
     return "".join(
         "\N{REPLACEMENT CHARACTER}"
-        if unicodedata.category(letter) in _UNSEEN or letter in _TURNING
+        if unicodedata.category(letter) in _UNSEEN or letter in TURNING
         else letter
         for letter in text
     )

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from edgeflip.draw.labels import meets
 from edgeflip.draw.scene import Point
 
-# More room than this is not needed; a line that is closer than this is touched.
-_ENOUGH, _CLOSE = 5.0, 3.0
-# What it costs to touch a line, to cover words, and to be a pixel farther away.
-_TOUCHED, _COVERED, _PER_PIXEL = 5.0, 10.0, 0.12
+# More room than this is not needed; a line that is closer than these is nearly touched, and touched.
+_ENOUGH, _CLOSE, _RIM = 5.0, 3.0, 1.2
+# What it costs to touch a line, nearly or really, to cover words, and to be a pixel farther away.
+_NEARLY, _TOUCHED, _COVERED, _PER_PIXEL = 1.0, 8.0, 10.0, 0.12
 # Below first, then in turn to both sides up to the top.
 _ANGLES = [math.pi / 2 + (step + 1) // 2 * (-1) ** step * math.pi / 8 for step in range(16)]
 _WAYS = [(math.cos(angle), math.sin(angle)) for angle in _ANGLES]
@@ -76,24 +77,32 @@ class Clutter:
         for other in self._boxes:
             apart = apart_by(box, other)
             room = min(room, apart if apart > 0 else apart - _COVERED)
-        probes = _probes(box)
         for line in lines:
             if room < least:
                 break
-            apart = min(distance_to_line(probe, *line) for probe in probes)
-            room = min(room, apart if apart > _CLOSE else apart - _TOUCHED)
+            apart = _line_apart(line, box)
+            costs = 0.0 if apart > _CLOSE else _NEARLY if apart > _RIM else _TOUCHED
+            room = min(room, apart - costs)
         return room
 
-    def place(self, at: Point, size: tuple[float, float], distances: Sequence[float]) -> Point:
+    def place(
+        self,
+        at: Point,
+        size: tuple[float, float],
+        distances: Sequence[float],
+        also: Clutter | None = None,
+    ) -> Point:
         """The middle of the best place for a box around a point, the near ones first.
 
         Args:
             at: What it belongs to.
             size: Its width and height.
             distances: How far its rim may be from that point, from near to far.
+            also: What is there besides.
         """
         reach = distances[-1] + math.hypot(*size) + _ENOUGH
-        lines = [line for line in self._lines if distance_to_line(at, *line) < reach]
+        every = self._lines + (also._lines if also is not None else [])
+        lines = [line for line in every if distance_to_line(at, *line) < reach]
         best, most = at, -math.inf
         for distance in distances:
             cost = _PER_PIXEL * (distance - distances[0])
@@ -105,7 +114,10 @@ class Clutter:
                     side / 2 / max(abs(part), 1e-6) for side, part in zip(size, way, strict=True)
                 )
                 middle = at[0] + way[0] * out, at[1] + way[1] * out
-                worth = self._room(box_around(middle, *size), lines, most + cost) - cost
+                box = box_around(middle, *size)
+                worth = self._room(box, lines, most + cost) - cost
+                if also is not None:
+                    worth = min(worth, also._room(box, (), most + cost) - cost)
                 if worth > most + 1e-6:
                     best, most = middle, worth
         return best
@@ -120,10 +132,16 @@ def apart_by(one: Box, other: Box) -> float:
     return max(across, along)
 
 
-def _probes(box: Box) -> list[Point]:
-    count = max(3, round((box.right - box.left) / 6))
-    columns = [box.left + (box.right - box.left) * step / (count - 1) for step in range(count)]
-    return [(x, y) for x in columns for y in (box.top, box.middle[1], box.bottom)]
+def _line_apart(line: tuple[Point, Point], box: Box) -> float:
+    """How far a line is from a box; 0 where it runs through."""
+    if meets(line, box):
+        return 0.0
+    corners = [(x, y) for x in (box.left, box.right) for y in (box.top, box.bottom)]
+    ends = [
+        math.hypot(max(box.left - x, 0.0, x - box.right), max(box.top - y, 0.0, y - box.bottom))
+        for x, y in line
+    ]
+    return min(*(distance_to_line(corner, *line) for corner in corners), *ends)
 
 
 def distance_to_line(point: Point, one: Point, other: Point) -> float:

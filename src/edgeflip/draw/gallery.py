@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgeflip.draw.arguments import check_answer, checked_all
 from edgeflip.draw.page_parts import chip
 from edgeflip.draw.pages import document, script
 from edgeflip.draw.story import headline as headline_of
 from edgeflip.draw.story import predicted, proof, subject, text_of
 from edgeflip.draw.subject import Canvas, drawing_of
-from edgeflip.draw.svg import plain_text, svg_part
+from edgeflip.draw.svg import plain_text, svg_part, visible
 from edgeflip.search import Counterfactual, CounterfactualSet, counted_edits
+from edgeflip.support import checked_call
 
 _CANVAS = Canvas(400, 270, small=True)
 # Edits that a card names.
@@ -51,6 +53,7 @@ class _Card:
     html: str = field(repr=False, default="")
 
 
+@checked_call()
 def gallery_page(
     exhibits: Sequence[Exhibit], *, title: str = "What would have to change?", about: str = ""
 ) -> str:
@@ -60,8 +63,14 @@ def gallery_page(
         exhibits: The answers.
         title: Its heading.
         about: A few words above it, such as how many answers and of which method.
+
+    Raises:
+        ConfigError: If something else than exhibits is among them.
     """
-    cards = [_card(exhibit) for exhibit in exhibits]
+    shown = checked_all(exhibits, Exhibit, "exhibits")
+    for exhibit in shown:
+        check_answer(exhibit.answer, "give each an exhibit of its own")
+    cards = [_card(exhibit) for exhibit in shown]
     about = about or f"{len(cards)} answer{'s'[: len(cards) != 1]}"
     body = f"""<main class="page">
 <p class="where"><b>edgeflip</b><span>{plain_text(about)}</span></p>
@@ -78,13 +87,15 @@ def _card(exhibit: Exhibit) -> _Card:
     entry = answer.smallest
     size = "none found" if entry is None else "3 or more" if entry.size > 2 else str(entry.size)
     backing = [] if entry is None else _backing(answer, entry)
-    groups = {
+    named = {
         "data": [exhibit.data] if exhibit.data else [],
         "method": [exhibit.method] if exhibit.method else [],
         "edits": [size],
         "to": [] if entry is None else [predicted(answer.goal, entry.output)[0]],
         "backing": backing,
     }
+    # As the buttons have them, which the script compares.
+    groups = {group: [visible(value) for value in values] for group, values in named.items()}
     order = {
         "edits": None if entry is None else entry.size,
         "probability": None if entry is None else -max(entry.output),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Literal
 
-import networkx as nx
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge, edge_pairs
+from edgeflip.draw.dot_map import map_places
+from edgeflip.draw.graph_names import Names, Nodes, fits_inside
 from edgeflip.draw.layout import nearby, node_places
-from edgeflip.draw.look import TEXTS, shortened, text_width
 from edgeflip.draw.scene import (
     BADGE,
     Disc,
@@ -26,7 +27,7 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
 
 _SMALL, _LARGE = 5.0, 10.0
 # Without a number a node that matters is no larger than this.
@@ -40,8 +41,6 @@ _MAP = 160.0
 _STUBS, _STUB = 3, 11.0
 # A changed edge of which less than this can be seen has its sign beside it.
 _SHORT = 30.0
-# Names next to nodes are no longer than this.
-_NAME = 96.0
 
 Side = Literal["before", "after"]
 
@@ -51,21 +50,25 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
     view = _View(subject, canvas)
     total = int(subject.graph.num_nodes or 0)
     panels = tuple(
-        Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The graph {side}")
+        Scene(canvas.width, canvas.height, tuple(view.items(side)), subject.label("graph", side))
         for side in ("before", "after")
     )
-    caption = f"Filled nodes {subject.core_words}. " if subject.core_nodes else ""
-    caption += "Every node keeps its place."
+    sentences = [f"Filled nodes {subject.core_words}."] if subject.core_nodes else []
+    sentences += ["Every node keeps its place."] if subject.choices else []
+    sentences += [note] if (note := loops_note(subject.graph)) else []
+    sentences += [view.names.key] if view.names.key else []
     if view.cut:
-        caption += " Dashed stubs lead to nodes that are not drawn."
+        sentences.append("Dashed stubs lead to nodes that are not drawn.")
+        around = ", those around the edits" if subject.shown else ""
         return Drawing(
             panels,
-            caption,
+            " ".join(sentences),
+            drawn=view.drawn,
             aside=whole_map(subject.graph, view.nodes),
             aside_title="The whole graph",
-            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn, those around the edits",
+            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn{around}",
         )
-    return Drawing(panels, caption)
+    return Drawing(panels, " ".join(sentences))
 
 
 class _View:
@@ -73,7 +76,7 @@ class _View:
 
     def __init__(self, subject: Subject, canvas: Canvas) -> None:
         self._subject, self._canvas = subject, canvas
-        self._large = _MEDIUM if canvas.small else _LARGE
+        self._large = _LARGE if not canvas.small or canvas.edited_named else _MEDIUM
         self._edges = edge_pairs(subject.graph)
         union = self._edges | {move.ends for move in subject.shown}
         self.nodes = self._chosen(union)
@@ -90,6 +93,13 @@ class _View:
             changed=[move.ends for move in subject.shown],
         )
         self._moves = [move for move in subject.moves if drawn.issuperset(move.ends)]
+        self._badges = self._badge_places()
+        self.names = self._named()
+
+    @property
+    def drawn(self) -> frozenset[str]:
+        """Keys of the edits within what is drawn."""
+        return frozenset(move.key for move in self._moves)
 
     def _chosen(self, union: Collection[Edge]) -> list[int]:
         subject = self._subject
@@ -120,14 +130,19 @@ class _View:
             items += self._changed(move, side)
         for node in self.nodes:
             items += self._node(node)
+        for move in self._moves:
+            if side == "after" or move.kind == "removed":
+                items += badge(self._badges[move.key], move.kind, made(move.key))
+        return items
+
+    def _badge_places(self) -> dict[str, Point]:
+        """Where the sign of each edit stands, before and after."""
+        found: dict[str, Point] = {}
         taken: list[Point] = []
         for move in self._moves:
-            if side == "before" and move.kind == "added":
-                continue
-            place = self._badge_place(move, taken)
-            taken += [place] if move in self._subject.shown else []
-            items += badge(place, move.kind, made(move.key))
-        return items
+            found[move.key] = self._badge_place(move, taken)
+            taken += [found[move.key]] if move in self._subject.shown else []
+        return found
 
     def _style(self, edge: Edge) -> str:
         return "core-edge" if edge in self._subject.core_edges else "edge"
@@ -152,7 +167,7 @@ class _View:
         title = name if name != str(node) else f"node {node}"
         touching = subject.touching(node)
         if node in subject.core_nodes:
-            disc: list[Item] = [Disc(at, self._large, "core-node", title)]
+            disc: list[Item] = [Disc(at, self._radius(node), "core-node", title)]
             return disc + self._name(node, "core-label", When())
         plain: list[Item] = [Disc(at, _SMALL, "node", title, When(none=touching))]
         if not touching:
@@ -160,30 +175,42 @@ class _View:
         when = When(any=touching)
         return [
             *plain,
-            Disc(at, self._large, "edited-node", title, when),
+            Disc(at, self._radius(node), "edited-node", title, when),
             *self._name(node, "label", when),
         ]
 
+    def _named(self) -> Names:
+        """Places for the names that do not fit into their nodes."""
+        changed = {move.key: self._ends(move.ends) for move in self._moves}
+        still = self._edges - {move.ends for move in self._moves}
+        inside = [self._ends(edge) for edge in sorted(still) if {*edge} <= self._places.keys()]
+        stubs = [(line.points[0], line.points[-1]) for line in self._stubs()]
+        nodes = Nodes(self._places, _SMALL, self._large, [*inside, *stubs], changed, self._badges)
+        wanted = [node for node in self.nodes if self._tells(node)]
+        beside = [node for node in wanted if not fits_inside(self._subject.names[node], _LARGE)]
+        return Names(self._subject, self._canvas, nodes, beside)
+
+    def _tells(self, node: int) -> bool:
+        """Whether a node has its name: edited nodes, and where there is room those that are filled."""
+        edited = bool(self._subject.touching(node))
+        if self._canvas.small:
+            return edited and self._canvas.edited_named
+        return edited or node in self._subject.core_nodes
+
+    def _radius(self, node: int) -> float:
+        return _MEDIUM if self._canvas.small and not self._tells(node) else self._large
+
     def _name(self, node: int, style: str, when: When) -> list[Item]:
         """The name of a node: inside it where it fits, otherwise beside it where there is room."""
-        if self._canvas.small:
+        if not self._tells(node):
             return []
         text, (x, y) = self._subject.names[node], self._places[node]
-        if text_width(text, TEXTS[style]) <= 2 * _LARGE - 1:
-            return [words((x, y + 4), text, style, "middle", when=when)]
-        text = shortened(text, TEXTS["label"], _NAME)
-        dx, dy = self._free_side(node)
-        side: Literal["start", "end", "middle"] = "middle"
-        if abs(dx) > 0.4:
-            side = "start" if dx > 0 else "end"
-        wide = text_width(text, TEXTS["label"])
-        if side == "start" and x + 14 + wide > self._canvas.width:
-            side, dx = "end", -1.0
-        if side == "end" and x - 14 - wide < 0:
-            side, dx = "start", 1.0
-        far = _LARGE + 4
-        place = (x + dx * far, y + dy * (far + 2) + 4)
-        return [words(place, text, "label", side, halo=True, when=when)]
+        if node in self.names.tags:
+            return [self.names.tags[node].words(text, when)]
+        text = self.names.numbers.get(node, text)
+        if not fits_inside(text, _LARGE):
+            return []
+        return [words((x, y + 4), text, style, "middle", when=when)]
 
     def _free_side(self, node: int) -> Point:
         """The direction in which fewest edges leave a node."""
@@ -211,17 +238,22 @@ class _View:
         length = math.dist(one, other)
         if length - 2 * self._large < _SHORT:
             return self._beside(one, other, length, taken)
-        nodes = [place for node, place in self._places.items() if node not in move.ends]
+        large = self._subject.core_nodes | {end for each in self._moves for end in each.ends}
+        nodes = [
+            (place, self._large if node in large else _SMALL)
+            for node, place in self._places.items()
+            if node not in move.ends
+        ]
 
         def room(share: float) -> float:
             place = between(one, other, share)
             return min(
                 [math.dist(place, each) - 2 * BADGE for each in taken]
-                + [math.dist(place, each) - BADGE - _SMALL for each in nodes]
+                + [math.dist(place, each) - BADGE - radius for each, radius in nodes]
                 + [1e9]
             )
 
-        shares = (0.5, 0.4, 0.6, 0.32, 0.68)
+        shares = (0.5, 0.4, 0.6, 0.32, 0.68, 0.26, 0.74)
         free = next((share for share in shares if room(share) > 1), None)
         return between(one, other, free if free is not None else max(shares, key=room))
 
@@ -238,7 +270,7 @@ class _View:
 
         return max(sides, key=lambda place: round(room(place), 3))
 
-    def _stubs(self) -> list[Item]:
+    def _stubs(self) -> list[Line]:
         """Short dashed lines from nodes that have neighbours outside the drawing."""
         if not self.cut:
             return []
@@ -247,7 +279,7 @@ class _View:
             inside = [node for node in edge if node in self._places]
             if len(inside) == 1:
                 hidden[inside[0]] = hidden.get(inside[0], 0) + 1
-        items: list[Item] = []
+        items: list[Line] = []
         for node, count in sorted(hidden.items()):
             x, y = self._places[node]
             dx, dy = self._free_side(node)
@@ -270,15 +302,18 @@ def _busiest(edges: Collection[Edge]) -> int:
     return max(sorted(counts), key=counts.__getitem__, default=0)
 
 
+@lru_cache(maxsize=4)
+def _map_places(total: int, edges: tuple[Edge, ...]) -> Sequence[Sequence[float]]:
+    """Places on the map, kept for the next part of the same graph."""
+    return map_places(total, edges)
+
+
 def whole_map(graph: Data, near: Collection[int]) -> Scene | None:
     """A map of dots of the whole graph, those that are drawn in dark; none for very large graphs."""
     total = int(graph.num_nodes or 0)
     if total > _MAPPED:
         return None
-    whole = nx.Graph()
-    whole.add_nodes_from(range(total))
-    whole.add_edges_from(sorted(edge_pairs(graph)))
-    places: Mapping[int, Sequence[float]] = nx.spring_layout(whole, seed=0, iterations=40)
+    places = _map_places(total, tuple(sorted(edge_pairs(graph))))
     dots = sorted(range(total), key=lambda node: node in near)
     items = tuple(
         Disc(

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from torch_geometric.data import Data
 
+from edgeflip.draw.arguments import checked_all
 from edgeflip.draw.look import TEXTS, shortened
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Item, Line, Run, Scene, Words, placed, words
@@ -15,15 +16,18 @@ from edgeflip.draw.story import Piece, phrases, predicted, subject
 from edgeflip.draw.subject import Canvas, drawing_of, subject_of
 from edgeflip.errors import ConfigError
 from edgeflip.search import CounterfactualSet
+from edgeflip.support import checked_call
 
 _CELL, _HEIGHT, _GAP, _MARGIN = 260.0, 190.0, 24.0, 24.0
-_CANVAS = Canvas(_CELL, _HEIGHT, small=True)
+# A line beneath each says which edges are edited, so the nodes it names can be seen.
+_CANVAS = Canvas(_CELL, _HEIGHT, small=True, edited_named=True)
 # What is drawn, the change beneath it, and further lines.
 _Cell: TypeAlias = tuple[Scene, Sequence[Run], Sequence[str]]
 # A picture has no more than this; a gallery is for more.
 _MOST = 60
 
 
+@checked_call()
 def draw_grid(
     answers: Sequence[CounterfactualSet],
     *,
@@ -38,10 +42,14 @@ def draw_grid(
         columns: How many stand beside each other.
 
     Raises:
-        ConfigError: If there are none, or their edits are of a kind that no drawer knows.
+        ConfigError: If there are none, something else is among them, or their edits are of a kind that
+            no drawer knows.
     """
+    titles = checked_all(titles, str, "titles")
     cells: list[_Cell] = []
-    for place, answer in enumerate(islice(answers, _MOST)):
+    for place, answer in enumerate(
+        islice(checked_all(answers, CounterfactualSet, "answers"), _MOST)
+    ):
         entry = answer.smallest
         what = subject(answer, [] if entry is None else [entry])
         if what is None:
@@ -64,10 +72,12 @@ def draw_grid(
     return _grid_of(cells, columns, label)
 
 
+@checked_call()
 def draw_graphs(graphs: Sequence[Data], titles: Sequence[str] = (), *, columns: int = 3) -> Picture:
     """Draw several graphs as they are, in a grid."""
+    titles = checked_all(titles, str, "titles")
     cells: list[_Cell] = []
-    for place, graph in enumerate(islice(graphs, _MOST)):
+    for place, graph in enumerate(islice(checked_all(graphs, Data, "graphs"), _MOST)):
         scene = drawing_of(subject_of(graph, []), _CANVAS).panels[0]
         title = titles[place] if place < len(titles) else ""
         cells.append((scene.under(()), [Run(title, "title")], []))

@@ -17,8 +17,8 @@ Segment: TypeAlias = tuple[Point, Point]
 
 # Room kept around a label, and from where on a line has to lead to its dot.
 _AIR, _NEAR = 2.0, 8.0
-# How far from its dot a label may be, and in which steps it is tried.
-_FAR, _STEP = 132, 7
+# How far from its dot a label may be: with a line to it, and without.
+_FAR, _NEAR_BY = range(2, 132, 7), range(2, 9, 3)
 _LINE = 1.2
 # What is to be avoided, in pixels of distance that avoiding it is worth.
 _LEADER, _BREAK, _CROSSING, _TAKEN_FOR, _BESIDE = 8.0, 5.0, 45.0, 14.0, 60.0
@@ -102,7 +102,14 @@ def broken(parts: Sequence[str], style: str, room: float = 190.0) -> tuple[tuple
 
 
 def place_labels(
-    wanted: Sequence[Wanted], inside: Box, dots: Sequence[Spot], lines: Sequence[Segment] = ()
+    wanted: Sequence[Wanted],
+    inside: Box,
+    dots: Sequence[Spot],
+    lines: Sequence[Segment] = (),
+    *,
+    taken: Sequence[Box] = (),
+    walls: Sequence[Segment] = (),
+    led: bool = True,
 ) -> list[Label]:
     """Find places for as many labels as possible, near their dots.
 
@@ -114,6 +121,9 @@ def place_labels(
         inside: The room there is.
         dots: Everything that must stay visible.
         lines: Lines that labels had better not cover.
+        taken: Room that labels must not cover.
+        walls: Lines that they must not cover.
+        led: Whether a label may be so far from its dot that a line has to lead to it.
     """
     orders = [
         lambda label: (label.rank, min(spot.at[1] for spot in label.spots)),
@@ -123,9 +133,18 @@ def place_labels(
     ]
     best: list[Label] = []
     best_worth: tuple[float, ...] = ()
-    tries = {label: _ranked(label, inside, dots) for label in wanted}
+    tries = {
+        label: [
+            (cost, place)
+            for cost, place in _ranked(label, inside, dots, led=led)
+            if not any(_overlap(place.box, box) for box in taken)
+            and not any(meets(wall, place.box) for wall in walls)
+        ]
+        for label in wanted
+    }
+    known: dict[int, float] = {}
     for order in orders:
-        room = _Room(tries, dots, lines)
+        room = _Room(tries, dots, lines, known)
         for label in sorted(wanted, key=order):
             room.place(label)
         room.improve()
@@ -142,12 +161,15 @@ def _crowd(label: Wanted, dots: Sequence[Spot]) -> int:
     return sum(math.dist(first.at, dot.at) < 60 for dot in dots)
 
 
-def _ranked(wanted: Wanted, inside: Box, dots: Sequence[Spot]) -> list[tuple[float, Label]]:
+def _ranked(
+    wanted: Wanted, inside: Box, dots: Sequence[Spot], *, led: bool
+) -> list[tuple[float, Label]]:
     """The places of a label that are inside and cover no dot, the nearest first."""
     found = [
         (_distance_cost(label), label)
-        for label in _tries(wanted)
-        if inside[0] <= label.box[0]
+        for label in _tries(wanted, _FAR if led else _NEAR_BY)
+        if (led or label.leader is None)
+        and inside[0] <= label.box[0]
         and inside[1] <= label.box[1]
         and label.box[2] <= inside[2]
         and label.box[3] <= inside[3]
@@ -174,9 +196,12 @@ class _Room:
         tries: Mapping[Wanted, Sequence[tuple[float, Label]]],
         dots: Sequence[Spot],
         lines: Sequence[Segment],
+        known: dict[int, float],
     ) -> None:
         self._tries, self._dots, self._lines = tries, dots, lines
-        self._struck: dict[Label, bool] = {}
+        # What each of the tries costs and whether it is struck, by its id: they outlive the room.
+        self._known = known
+        self._struck: dict[int, bool] = {}
         self.labels: list[Label] = []
 
     def place(self, wanted: Wanted) -> bool:
@@ -224,6 +249,11 @@ class _Room:
 
     def cost(self, label: Label) -> float:
         """How far a label is from the best place for it, and what it covers there."""
+        if id(label) not in self._known:
+            self._known[id(label)] = self._cost(label)
+        return self._known[id(label)]
+
+    def _cost(self, label: Label) -> float:
         cost = _distance_cost(label) + _CROSSING * sum(
             meets(line, label.box) for line in self._lines
         )
@@ -246,9 +276,9 @@ class _Room:
                 return False
             if label.leader and other.leader and _cross(label.leader, other.leader):
                 return False
-        if label not in self._struck:
-            self._struck[label] = label.leader is not None and self._strikes(label)
-        return not self._struck[label]
+        if id(label) not in self._struck:
+            self._struck[id(label)] = label.leader is not None and self._strikes(label)
+        return not self._struck[id(label)]
 
     def _strikes(self, label: Label) -> bool:
         """Whether the leader runs over a dot that is not its own."""
@@ -261,7 +291,7 @@ class _Room:
         )
 
 
-def _tries(wanted: Wanted) -> Iterator[Label]:
+def _tries(wanted: Wanted, far: range) -> Iterator[Label]:
     """Every place that a label may have, beside or around each of its dots."""
     style = TEXTS[wanted.style]
     for lines in wanted.ways:
@@ -269,14 +299,14 @@ def _tries(wanted: Wanted) -> Iterator[Label]:
         height = style.size * (1 + _LINE * (len(lines) - 1)) + _AIR
         # Of many dots that share a label its ends will do.
         for spot in (*wanted.spots[:1], *wanted.spots[1:][-2:]):
-            for left, top in _corners(spot, width, height):
+            for left, top in _corners(spot, width, height, far):
                 box = (left, top, left + width, top + height)
                 yield Label(wanted, lines, box, _leader(spot, box))
 
 
-def _corners(spot: Spot, width: float, height: float) -> Iterator[Point]:
+def _corners(spot: Spot, width: float, height: float, far: range) -> Iterator[Point]:
     x, y = spot.at
-    for distance in range(2, _FAR, _STEP):
+    for distance in far:
         reach = spot.radius + distance
         for degrees in range(0, 360, 15):
             turn = math.radians(degrees)
@@ -321,6 +351,10 @@ def _overlap(one: Box, other: Box) -> bool:
 def meets(line: Segment, box: Box) -> bool:
     """Whether a line runs through a box: what is left of it after each side cuts it off."""
     (x, y), (end_x, end_y) = line
+    if max(x, end_x) <= box[0] or min(x, end_x) >= box[2]:
+        return False
+    if max(y, end_y) <= box[1] or min(y, end_y) >= box[3]:
+        return False
     start, end = 0.0, 1.0
     for begin, way, low, high in (
         (x, end_x - x, box[0], box[2]),

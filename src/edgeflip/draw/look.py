@@ -234,9 +234,14 @@ def shortened(text: str, style: TextStyle, room: float) -> str:
     """A text cut at its end so that it fits, with an ellipsis where something is missing."""
     if text_width(text, style) <= room:
         return text
-    while text and text_width(f"{text}…", style) > room:
-        text = text[:-1]
-    return f"{text.rstrip()}…"
+    # Letter by letter from the start, for a text may have thousands that do not fit.
+    used, end = text_width("…", style), 0
+    for letter in text:
+        used += text_width(letter, style)
+        if used > room:
+            break
+        end += 1
+    return f"{text[:end].rstrip()}…"
 
 
 def lines_of(text: str, style: TextStyle, room: float) -> list[str]:

@@ -6,17 +6,19 @@ Matplotlib belongs to the extra `draw` and is imported only here, when something
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
+from edgeflip.draw.glyphs import Typesetter
 from edgeflip.draw.look import LIGHT, STYLES, TEXTS, Style, TextStyle
 from edgeflip.draw.scene import Disc, Item, Line, Scene, Shape, Words, path_of
 from edgeflip.errors import ConfigError
 
 # A pixel of a scene in inches and in points.
 _INCH, _POINT = 1 / 96, 0.75
-_SANS = ("Liberation Sans", "Arial", "Helvetica", "DejaVu Sans")
-_MONO = ("Liberation Mono", "Menlo", "Consolas", "DejaVu Sans Mono")
+_ONE_AT_A_TIME = RLock()
 
 
 def require_matplotlib() -> None:
@@ -37,20 +39,30 @@ def require_matplotlib() -> None:
 def figure_of(scene: Scene, colours: Mapping[str, str] = LIGHT) -> Any:
     """The scene as a figure of its size; the user's own settings of matplotlib play no part."""
     require_matplotlib()
-    matplotlib = importlib.import_module("matplotlib")
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
+    with _own_settings():
         return _Canvas(scene, colours).figure
 
 
 def save_figure(figure: Any, path: str, ending: str) -> None:
-    """Write a figure; the same bytes for the same scene."""
-    matplotlib = importlib.import_module("matplotlib")
+    """Write a figure; the same bytes for the same scene, whatever the user's settings."""
     nothing = {"Software": None} if ending == "png" else {"CreationDate": None, "Producer": None}
-    with matplotlib.rc_context({"pdf.fonttype": 42, "path.simplify": False}):
+    with _own_settings({"pdf.fonttype": 42, "path.simplify": False}):
         figure.savefig(
             path, format=ending, dpi=192, metadata=nothing, facecolor=figure.get_facecolor()
         )
+
+
+@contextmanager
+def _own_settings(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Matplotlib's settings as it comes, and some of ours; the user's are as before afterwards.
+
+    Settings are the whole process's, so pictures are drawn one after the other.
+    """
+    matplotlib = importlib.import_module("matplotlib")
+    with _ONE_AT_A_TIME, matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings or {})
+        yield
 
 
 class _Canvas:
@@ -60,14 +72,9 @@ class _Canvas:
         self._colours = colours
         self._patches = importlib.import_module("matplotlib.patches")
         self._path = importlib.import_module("matplotlib.path").Path
-        self._fonts = importlib.import_module("matplotlib.font_manager")
+        self._type = Typesetter(_POINT)
         self._measure = importlib.import_module("matplotlib.textpath").text_to_path
         self._effects = importlib.import_module("matplotlib.patheffects")
-        known = set(self._fonts.get_font_names())
-        self._families = {
-            False: [name for name in _SANS if name in known] or ["DejaVu Sans"],
-            True: [name for name in _MONO if name in known] or ["DejaVu Sans Mono"],
-        }
         figure_class = importlib.import_module("matplotlib.figure").Figure
         agg = importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg
         size = (scene.width * _INCH, scene.height * _INCH)
@@ -118,7 +125,12 @@ class _Canvas:
         return self._path(points, kinds)
 
     def _write(self, item: Words, order: int) -> None:
-        pieces = [(run.text, TEXTS[run.style]) for run in item.runs if run.text]
+        styled = [(run.text, TEXTS[run.style]) for run in item.runs]
+        pieces = [
+            (text, style)
+            for text, style in ((self._type.writable(*each), each[1]) for each in styled)
+            if text
+        ]
         widths = [self._width(text, style) for text, style in pieces]
         x, y = item.at
         x -= {"start": 0.0, "middle": 0.5, "end": 1.0}[item.anchor] * sum(widths)
@@ -128,7 +140,7 @@ class _Canvas:
                 x,
                 y,
                 text,
-                fontproperties=self._font(style),
+                fontproperties=self._type.font(style),
                 color=colour,
                 ha="left",
                 va="baseline",
@@ -139,6 +151,9 @@ class _Canvas:
             if item.halo:
                 rim = self._effects.withStroke(linewidth=4, foreground=self._colours["paper"])
                 written.set_path_effects([rim])
+            elif self._type.borrows(text, style):
+                # As outlines: not every font of East Asia can be embedded in a PDF.
+                written.set_path_effects([self._effects.Normal()])
             if style.underline is not None:
                 below = y + 0.22 * style.size
                 self._axes.plot(
@@ -155,14 +170,8 @@ class _Canvas:
 
     def _width(self, text: str, style: TextStyle) -> float:
         # The last letter may be a space, which has no ink of its own.
-        end = self._measure.get_text_width_height_descent("|", self._font(style), False)[0]
-        whole = self._measure.get_text_width_height_descent(f"{text}|", self._font(style), False)[0]
+        end = self._measure.get_text_width_height_descent("|", self._type.font(style), False)[0]
+        whole = self._measure.get_text_width_height_descent(
+            f"{text}|", self._type.font(style), False
+        )[0]
         return float(whole - end) / _POINT
-
-    def _font(self, style: TextStyle) -> Any:
-        return self._fonts.FontProperties(
-            family=self._families[style.mono],
-            size=style.size * _POINT,
-            weight="bold" if style.weight > 500 else "normal",
-            style="italic" if style.italic else "normal",
-        )

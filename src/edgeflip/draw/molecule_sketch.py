@@ -151,9 +151,15 @@ def _lay_out(mol: Any) -> None:
 
     # RDKit's own layout whatever the user has chosen, so that pictures are the same everywhere.
     rdDepictor.Compute2DCoords(mol, canonOrient=True, forceRDKit=True, useRingTemplates=True)
-    rdDepictor.NormalizeDepiction(mol)
-    rdDepictor.StraightenDepiction(mol)
+    # Bonds are normalised by those between heavy atoms: without any, as in H2, places would be no numbers.
+    if any(_heavy(bond) for bond in mol.GetBonds()):
+        rdDepictor.NormalizeDepiction(mol)
+        rdDepictor.StraightenDepiction(mol)
     rdkit_chem().WedgeMolBonds(mol, mol.GetConformer())
+
+
+def _heavy(bond: Any) -> bool:
+    return all(atom.GetAtomicNum() > _HYDROGEN for atom in (bond.GetBeginAtom(), bond.GetEndAtom()))
 
 
 def _bond(bond: Any, nodes: Mapping[int, int], rings: list[tuple[int, ...]]) -> Bond:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -45,6 +45,8 @@ _SHORT = 2 * BADGE + 7
 # An added bond that would run through an atom in between goes around it.
 _THROUGH = 6.0
 _NAME = 60.0
+# How far the number of an atom may be from it, the nearest place that is free first.
+_CLOSE_TO_ATOM = (3.0, 5.0, 7.0, 9.0, 11.0, 12.5, 14.0, 15.5)
 # How far a casing keeps from the middle of a bond beside it, and how long bonds are that can have one.
 _CLEAR, _CASED = 5.0, 24.0
 
@@ -70,14 +72,14 @@ def draw_molecule(subject: Subject, canvas: Canvas) -> Drawing:
         return draw_plain(subject, canvas)
     view = _View(subject, canvas, base)
     panels = tuple(
-        Scene(canvas.width, canvas.height, tuple(view.items(side)), f"The molecule {side}")
+        Scene(canvas.width, canvas.height, tuple(view.items(side)), subject.label("molecule", side))
         for side in ("before", "after")
     )
     faults = view.states.faults()
     shown = frozenset(move.key for move in subject.shown)
-    sentences = ["Every atom keeps its place, so new bonds can look long."]
-    if not any(move.kind == "added" for move in subject.moves):
-        sentences = ["Every atom keeps its place."]
+    sentences = ["Every atom keeps its place."] if subject.choices else []
+    if any(move.kind == "added" for move in subject.moves):
+        sentences = ["Every atom keeps its place, so new bonds can look long."]
     if any(edge in subject.core_edges for edge in view.sketch.bonds):
         sentences.insert(0, "Heavy bonds carry the prediction.")
     if any(view.states.crowd(node, keys & shown) for node, keys, _ in view.crowded):
@@ -143,8 +145,9 @@ class _View:
         for move in self._subject.moves:
             if side == "after" or move.kind == "removed":
                 items += badge(self._badges[move.key], move.kind, made(move.key))
-        if not self._canvas.small:
+        if not self._canvas.small or self._canvas.edited_named:
             items += self._numbers
+        if not self._canvas.small:
             items += self._fault_words() if side == "after" else []
         return items
 
@@ -327,17 +330,31 @@ class _View:
             corners = _diamond(self._places[node])
             self._clutter.add_line([*corners, corners[0]])
         items: list[Item] = []
+        taken: dict[int, Box] = {}
         for node in sorted(self._touched, key=lambda node: (node not in shown, node)):
             text = shortened(self._number(node), look, _NAME)
             size = text_width(text, look), look.size * 0.75
-            near = _DIAMOND if node in crowded else 3.0
-            middle = self._clutter.place(self._places[node], size, (near, near + 4, near + 8))
+            beside = self._seen_with(node, taken)
+            middle = self._clutter.place(self._places[node], size, _CLOSE_TO_ATOM, beside)
+            taken[node] = box_around(middle, *size)
             if node in shown:
-                self._clutter.add_boxes([box_around(middle, *size)])
+                self._clutter.add_boxes([taken[node]])
             at = middle[0], middle[1] + size[1] / 2
             when = When(any=self._subject.touching(node))
             items.append(words(at, text, "atom-number", "middle", halo=True, when=when))
         return items
+
+    def _seen_with(self, node: int, numbers: Mapping[int, Box]) -> Clutter:
+        """What else is there when a number is: edits and numbers of counterfactuals that have it too."""
+        more = Clutter(self._canvas.width, self._canvas.height)
+        for choice in self._subject.choices[1:]:
+            ends = {end for move in choice for end in move.ends}
+            if node in ends:
+                more.add_boxes(numbers[other] for other in ends & numbers.keys())
+                for move in choice:
+                    more.add_line(self._routes[move.key])
+                    more.add_boxes([box_around(self._badges[move.key], 2 * BADGE, 2 * BADGE)])
+        return more
 
     def _number(self, node: int) -> str:
         name = self._subject.names[node]

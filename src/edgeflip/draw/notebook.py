@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,10 @@ from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.look import DARK, LIGHT, font_family, variables
 from edgeflip.draw.patterns import draw_summary
-from edgeflip.draw.story import probability, subject
-from edgeflip.draw.svg import plain_text
+from edgeflip.draw.picture import Picture
+from edgeflip.draw.scene import coarse
+from edgeflip.draw.story import predicted, probability, subject
+from edgeflip.draw.svg import plain_text, svg_file
 from edgeflip.search import CounterfactualSet
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from edgeflip.explainers import Summary
 
 _ROWS, _GRID = 8, 6
+# Bytes of a cell, letters of an entry of its table and of a sentence.
+_MOST, _ENTRY, _SENTENCE = 60_000, 300, 1500
 # Its own colours, so that it can be read whatever the notebook's are.
 _STYLE = f"""<style>
 .edgeflip-cell{{{variables(LIGHT)};color:var(--ink);background:var(--paper);
@@ -35,8 +39,33 @@ border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-ali
 
 def answer_html(answer: CounterfactualSet) -> str:
     """An answer in a notebook: the picture of the smallest, and a table of those that were kept."""
-    picture = "" if subject(answer, []) is None else draw_answer(answer).svg
-    return _cell(f"{picture}{_table(answer)}" if picture else f"<p>{plain_text(str(answer))}</p>")
+    told = f"<p>{_short(str(answer), _SENTENCE)}</p>"
+    if subject(answer, []) is None:
+        return _cell(told)
+    picture, table = draw_answer(answer), _table(answer)
+    return _fitting([picture], lambda drawn: f"{drawn or told}{table}", 'answer.save("why.svg")')
+
+
+def _fitting(pictures: Iterable[Picture], around: Callable[[str], str], name: str) -> str:
+    """The first version of a cell that a notebook bears.
+
+    Args:
+        pictures: What could be shown, the largest first; each is also tried at whole pixels.
+        around: The cell around a picture, or without one.
+        name: Of what can be saved in a file instead.
+    """
+    for picture in pictures:
+        for scene in (picture.scene, coarse(picture.scene)):
+            cell = _cell(around(svg_file(scene)))
+            if len(cell.encode()) < _MOST:
+                return cell
+    why = f"<p>The picture is too large for a notebook; {plain_text(name)} keeps it in a file.</p>"
+    return _cell(f"{around('')}{why}")
+
+
+def _short(text: str, most: int = _ENTRY) -> str:
+    """A text for a cell, cut where it is too long."""
+    return plain_text(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def _table(answer: CounterfactualSet) -> str:
@@ -44,21 +73,22 @@ def _table(answer: CounterfactualSet) -> str:
     if len(rows) < 2:
         return ""
     lines = []
-    for row in rows[:_ROWS]:
+    # The smallest follows where it is not among those kept, as in the rows.
+    entries = [*answer.counterfactuals, answer.smallest]
+    for row, entry in zip(rows[:_ROWS], entries, strict=False):
         edits = [f"+{u}–{v}" for u, v in row.get("added", ())]
         edits += [f"−{u}–{v}" for u, v in row.get("removed", ())]
-        number = row.get("probability")
         cells = [
             "–" if row["rank"] is None else str(row["rank"]),
             " ".join(edits) or str(row["size"]),
             str(row["size"]),
-            f"{row['to']} {'' if number is None else probability(number)}",
+            "" if entry is None else " ".join(predicted(answer.goal, entry.output)).strip(),
             probability(row["score"]),
         ]
         lines.append((cells, "smallest" if row["smallest"] else ""))
     head = ("rank", "edits", "size", "becomes", "score", "")
     body = "".join(
-        "<tr>" + "".join(f"<td>{plain_text(cell)}</td>" for cell in (*cells, mark)) + "</tr>"
+        "<tr>" + "".join(f"<td>{_short(cell)}</td>" for cell in (*cells, mark)) + "</tr>"
         for cells, mark in lines
     )
     more = f"<p>and {len(rows) - _ROWS} more in answer.to_rows()</p>" if rows[_ROWS:] else ""
@@ -68,7 +98,6 @@ def _table(answer: CounterfactualSet) -> str:
 def answers_html(answers: Sequence[CounterfactualSet]) -> str:
     """Answers in a notebook: a few of them drawn, and a table of more."""
     drawn = [answer for answer in answers if subject(answer, []) is not None][:_GRID]
-    picture = draw_grid(drawn, columns=3).svg if drawn else ""
     lines = []
     for place, answer in enumerate(islice(answers, _ROWS)):
         entry = answer.smallest
@@ -78,12 +107,24 @@ def answers_html(answers: Sequence[CounterfactualSet]) -> str:
             "none found" if entry is None else answer.goal.describe(entry.output),
             "–" if entry is None else answer.space.in_words(entry.edits),
         ]
-        lines.append("<tr>" + "".join(f"<td>{plain_text(cell)}</td>" for cell in cells) + "</tr>")
+        lines.append("<tr>" + "".join(f"<td>{_short(cell)}</td>" for cell in cells) + "</tr>")
     found = sum(answer.found for answer in answers)
     told = f"<p><b>{len(answers)} answers</b>, {found} with a counterfactual</p>"
     more = f"<p>and {len(answers) - _ROWS} more; save a gallery of all with "
     more = f'{more}answers.save("gallery.html")</p>' if answers[_ROWS:] else ""
-    return _cell(f"{told}{picture}{_grid(('', 'before', 'after', 'by'), ''.join(lines))}{more}")
+    table = _grid(("", "before", "after", "by"), "".join(lines))
+    if not drawn:
+        return _cell(f"{told}{table}{more}")
+    return _fitting(
+        (draw_grid(drawn[:count], columns=3) for count in _fewer(len(drawn))),
+        lambda picture: f"{told}{picture}{table}{more}",
+        'answers.save("gallery.html")',
+    )
+
+
+def _fewer(count: int) -> list[int]:
+    """How many pictures to try: all, then fewer."""
+    return [count, *(fewer for fewer in (3, 2, 1) if fewer < count)]
 
 
 def bundle_html(bundle: DatasetBundle) -> str:
@@ -100,15 +141,20 @@ def bundle_html(bundle: DatasetBundle) -> str:
         ("to know", bundle.card.notes),
     ]
     rows = "".join(
-        f"<tr><td>{plain_text(name)}</td><td>{plain_text(str(value))}</td></tr>"
+        f"<tr><td>{plain_text(name)}</td><td>{_short(str(value), _SENTENCE)}</td></tr>"
         for name, value in facts
         if value
     )
     shown = list(bundle.graphs[:3])
     titles = [_class_of(bundle, graph) for graph in shown]
-    picture = draw_graphs(shown, titles, columns=3).svg if shown else ""
-    title = f"<p><b>{plain_text(bundle.card.title or bundle.name)}</b></p>"
-    return _cell(f"{title}<table>{rows}</table>{picture}")
+    title = f"<p><b>{_short(bundle.card.title or bundle.name)}</b></p>"
+    if not shown:
+        return _cell(f"{title}<table>{rows}</table>")
+    return _fitting(
+        (draw_graphs(shown[:count], titles[:count], columns=3) for count in _fewer(len(shown))),
+        lambda picture: f"{title}<table>{rows}</table>{picture}",
+        'draw_graphs(graphs).save("graphs.svg")',
+    )
 
 
 def _class_of(bundle: DatasetBundle, graph: Any) -> str:
@@ -125,9 +171,10 @@ def summary_html(summary: Summary) -> str:
         for row in range(shown)
     )
     title = f"{len(summary)} counterfactual graphs for {len(summary.inputs)} inputs"
-    picture = draw_summary(summary, count=max(1, shown), title=title).svg
+    pictures = (draw_summary(summary, count=count, title=title) for count in _fewer(max(1, shown)))
     head = ("pattern", "covers", "coverage so far", "median edits to the nearest")
-    return _cell(f"{picture}{_grid(head, rows) if rows else ''}")
+    table = _grid(head, rows) if rows else ""
+    return _fitting(pictures, lambda drawn: f"{drawn}{table}", "edgeflip.draw.draw_summary")
 
 
 def _grid(head: Sequence[str], body: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflip.core import EditSet, PairEdits
+from edgeflip.draw.arguments import check_answer, check_texts
 from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, Scene, When
@@ -23,20 +24,26 @@ from edgeflip.draw.story import (
     text_of,
     warnings,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Fact, Move, Subject, drawing_of
-from edgeflip.draw.svg import plain_text, svg_part
+from edgeflip.draw.subject import Fact, Move, Subject
+from edgeflip.draw.svg import plain_text, svg_part, svg_views
 from edgeflip.draw.symmetry import alike
+from edgeflip.draw.views import View, outside_words, views_of
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
 
-# Digits of outputs on the page.
+# Digits of outputs on the page, from which bars are drawn; what is written comes as texts.
 _DIGITS = 5
 # Counterfactuals that a page has at most, and classes beside the drawing.
 _ROWS, _CLASSES = 50, 8
 _UNKNOWN = (
     "The edits cannot be switched here, because this answer came from a file and nobody said which "
     "model it is about. Save the page with oracle=."
+)
+_FORBIDDEN = "The constraints do not allow this part of the edits."
+_UNJUDGED = (
+    "It is not known here whether the constraints allow every part of the edits, because this answer came "
+    "from a file that does not say."
 )
 
 
@@ -53,8 +60,11 @@ def answer_page(
         home: Where the link to all answers leads, if there is one.
 
     Raises:
-        ConfigError: If the edits are of a kind that no drawer knows, or the oracle is another.
+        ConfigError: If it is not one answer, the edits are of a kind that no drawer knows, or the oracle
+            is another.
     """
+    check_answer(answer, "write several with save_answers")
+    check_texts(title=title, home=home)
     return _AnswerPage(_asked(answer, oracle), title, home).html()
 
 
@@ -84,7 +94,8 @@ class _AnswerPage:
                 "as JSON."
             )
         self._subject: Subject = what
-        self._drawing = drawing_of(what, Canvas())
+        self._views = views_of(what)
+        self._drawing = self._views[0].drawing
         self._made = frozenset(move.key for move in what.shown)
         self._rows, self._left_out = output_rows(answer, self._entries, _CLASSES)
         self._title = title or graph_size(answer)
@@ -136,7 +147,7 @@ class _AnswerPage:
                 f'<span class="for-tall">{plain_text(drawing.tall_caption)}</span></figcaption>'
             )
         sides = (
-            f'<p class="side">before <b>{plain_text(before)}</b></p>',
+            f'<p class="side">{"before " if entry else ""}<b>{plain_text(before)}</b></p>',
             f'<p class="side">after <b id="after">{plain_text(after)}</b></p>' if entry else "",
         )
         if len(drawing.panels) == 1:
@@ -145,14 +156,23 @@ class _AnswerPage:
             scenes += svg_part(drawing.tall, self._made, "tall") if drawing.tall is not None else ""
             kind = "both beside" if drawing.beside else "both"
             inside = f'<div class="{kind}">{sides[0]}{scenes}{sides[1]}{self._facts(0)}</div>'
+            caption += outside_words(self._views)
             return f'<figure class="drawing one">{inside}{caption}</figure>'
         panels = drawing.panels if entry else drawing.panels[:1]
         parts = [
-            f"<div>{side}{svg_part(scene, self._made)}{self._facts(place)}</div>"
-            for place, (side, scene) in enumerate(zip(sides, panels, strict=False))
+            f"<div>{side}{self._panel(place)}{self._facts(place)}</div>"
+            for place, (side, _) in enumerate(zip(sides, panels, strict=False))
         ]
         kind = "drawing" if entry else "drawing one"
+        caption += outside_words(self._views)
         return f'<figure class="{kind}">{"".join(parts)}{caption}</figure>'
+
+    def _panel(self, place: int) -> str:
+        """One side, as every counterfactual that can be chosen needs it."""
+        if len(self._views) == 1:
+            return svg_part(self._drawing.panels[place], self._made)
+        scenes = [view.drawing.panels[place] for view in self._views]
+        return svg_views(scenes, [view.group for view in self._views], self._made)
 
     def _facts(self, place: int) -> str:
         if place >= len(self._drawing.facts) or not self._drawing.facts[place]:
@@ -174,14 +194,16 @@ class _AnswerPage:
             moves = "".join(self._toggle(move, entry) for move in self._moves(0))
             can = ' <span class="tools">press to take one back</span>' if not why else ""
             verdict = "" if why else _verdict(self._answer, entry)
+            unjudged = self._unjudged(entry)
             parts.append(
                 f'<section aria-label="Edits"><h2>Edits{can}</h2><ul class="edits" id="edits">{moves}</ul>'
                 f'<p class="without" id="why"{"" if why else " hidden"}>{plain_text(why)}</p>'
+                f'<p class="without" id="unjudged"{"" if unjudged else " hidden"}>{plain_text(unjudged)}</p>'
                 f'<p class="verdict" id="verdict" role="status">{plain_text(verdict)}</p></section>'
             )
         parts.append(self._outputs(entry))
         if self._drawing.aside is not None or self._drawing.aside_note:
-            parts.append(_map(self._drawing))
+            parts += [_map(view) for view in self._views]
         return f'<div class="rail"><div class="stick">{"".join(parts)}</div></div>'
 
     def _toggle(self, move: Move, entry: Counterfactual) -> str:
@@ -198,10 +220,12 @@ class _AnswerPage:
     def _without(self, move: Move, entry: Counterfactual) -> str:
         if entry.effects is None:
             return ""
-        left = entry.effects[(2**entry.size - 1) & ~(1 << _bit(move, entry))]
+        part = (2**entry.size - 1) & ~(1 << _bit(move, entry))
+        left = entry.effects[part]
         goal = self._answer.goal
         same = isinstance(goal, ClassGoal) and _top(left) == _top(self._answer.output)
         told = f"Without it: {'still ' if same else ''}{goal.describe(left)}"
+        told += ", not allowed by the constraints" if part in (entry.forbidden or ()) else ""
         return f'<p class="without">{plain_text(told)}</p>'
 
     def _outputs(self, entry: Counterfactual | None) -> str:
@@ -309,6 +333,11 @@ class _AnswerPage:
             "The edits cannot be switched here: the model was not asked about their combinations."
         )
 
+    def _unjudged(self, entry: Counterfactual) -> str:
+        """What is said where nobody knows which parts the constraints allow, empty where it is known."""
+        known = entry.effects is None or entry.forbidden is not None
+        return "" if known or not getattr(self._answer.space, "conditions", "") else _UNJUDGED
+
     def _data(self) -> dict[str, Any]:
         answer = self._answer
         goal = answer.goal
@@ -321,8 +350,11 @@ class _AnswerPage:
             "kind": goal.kind,
             "noun": self._subject.noun,
             "names": names,
+            "target": goal.target if isinstance(goal, ClassGoal) else None,
             "columns": [row.column for row in self._rows],
             "before": self._packed(answer.output),
+            "not_allowed": _FORBIDDEN,
+            "figures": self._figures(answer.output),
             "choices": [self._choice(place, entry) for place, entry in enumerate(self._entries)],
         }
 
@@ -332,19 +364,31 @@ class _AnswerPage:
             "headline": [list(piece) for piece in headline(self._answer, entry)],
             "proof": proof(self._answer, entry),
             "why": self._why(entry),
+            "unjudged": self._unjudged(entry),
+            "forbidden": list(entry.forbidden or ()),
             "moves": [
                 {"key": move.key, "kind": move.kind, "name": move.name, "bit": _bit(move, entry)}
                 for move in self._moves(place)
             ],
             "output": self._packed(entry.output),
             "table": None if table is None else [self._packed(output) for output in table],
+            "figures": [self._figures(output) for output in (entry.output, *(table or ()))],
         }
 
     def _packed(self, output: Sequence[float]) -> list[float]:
         """The largest column and its value, then the columns that are shown."""
         top = _top(output)
         shown = [output[row.column] for row in self._rows]
-        return [top, *(round(value, _DIGITS) for value in (output[top], *shown))]
+        return [top, *(float(f"{value:.{_DIGITS}g}") for value in (output[top], *shown))]
+
+    def _figures(self, output: Sequence[float]) -> list[str]:
+        """The shown columns as they are written, then the largest if it is not among them."""
+        columns = [row.column for row in self._rows]
+        top = _top(output)
+        return [
+            figure(self._answer.goal, output, column)
+            for column in (*columns, *([] if top in columns else [top]))
+        ]
 
 
 def _bit(move: Move, entry: Counterfactual) -> int:
@@ -373,7 +417,11 @@ def _alike(answer: CounterfactualSet, entries: Sequence[Counterfactual]) -> list
     """Rows of counterfactuals that only a symmetry of the graph tells apart."""
     if not isinstance(answer.space, PairEdits):
         return [_Row(place, ()) for place in range(len(entries))]
-    groups = alike(answer.space.input, [entry.edits for entry in entries])
+    groups = alike(
+        answer.space.input,
+        [entry.edits for entry in entries],
+        [entry.output for entry in entries],
+    )
     return [_Row(places[0], tuple(places[1:])) for places in groups]
 
 
@@ -389,10 +437,12 @@ def _when(when: When, made: Iterable[str]) -> str:
     return told + ("" if when.holds(made) else " hidden")
 
 
-def _map(drawing: Drawing) -> str:
+def _map(view: View) -> str:
+    drawing = view.drawing
     picture = svg_part(drawing.aside) if isinstance(drawing.aside, Scene) else ""
     title = plain_text(drawing.aside_title or "The whole")
+    shown = f' data-view="{view.group}"' + ("" if view.is_first else " hidden")
     return (
-        f'<section class="map" aria-label="{title}"><h2>{title}</h2>{picture}'
+        f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}'
         f"<p>{plain_text(drawing.aside_note)}</p></section>"
     )

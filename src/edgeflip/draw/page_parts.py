@@ -27,8 +27,9 @@ def marked(pieces: Iterable[Piece]) -> str:
 def chip(move: Move) -> str:
     """An edit in a few letters, with its sign."""
     sign = "+" if move.kind == "added" else "−"
+    long = " long" if len(move.name) > _WHOLE else ""
     return (
-        f'<span class="chip is-{move.kind}"><b aria-hidden="true">{sign}</b>'
+        f'<span class="chip is-{move.kind}{long}"><b aria-hidden="true">{sign}</b>'
         f'<span class="sr">{move.kind} </span>{plain_text(move.name)}</span>'
     )
 

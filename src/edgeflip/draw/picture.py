@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from edgeflip.draw.arguments import ending_of
 from edgeflip.draw.look import DARK, LIGHT
 from edgeflip.draw.matplotlib_backend import figure_of, require_matplotlib, save_figure
 from edgeflip.draw.scene import Scene
 from edgeflip.draw.svg import svg_file
-from edgeflip.errors import ArtifactError, ConfigError
-from edgeflip.support import as_path, write_lines, write_whole
+from edgeflip.errors import ArtifactError
+from edgeflip.support import as_path, checked_call, write_lines, write_whole
 
 Theme = Literal["light", "dark"]
 
@@ -42,28 +43,28 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg
 
+    @checked_call()
     def figure(self, theme: Theme = "light") -> Any:
         """The picture as a matplotlib figure, to be shown or changed.
 
         Raises:
-            ConfigError: If matplotlib is not installed.
+            ConfigError: If matplotlib is not installed, or the theme is another.
         """
         return figure_of(self.scene, DARK if theme == "dark" else LIGHT)
 
+    @checked_call()
     def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> Path:
         """Write the picture as .svg, .png or .pdf, whole or not at all.
 
         Args:
             path: The file; its ending says which.
             theme: Of a PNG or PDF; an SVG follows its reader.
+
+        Raises:
+            ConfigError: If the file has another ending, or the theme is another.
         """
         location = as_path(path, ArtifactError)
-        ending = location.suffix.lower()
-        if ending not in ENDINGS:
-            raise ConfigError(
-                f"expected a picture to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, got "
-                f"{location.name}; give it one of these endings."
-            )
+        ending = ending_of(location, ENDINGS, "a picture")
         if ending == ".svg":
             return write_lines(location, self.svg.split("\n"))
         require_matplotlib()

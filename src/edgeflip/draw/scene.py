@@ -108,6 +108,7 @@ class Words:
 
     Attributes:
         halo: Whether a rim of paper keeps lines behind them away.
+        title: What they are short for, told when the mouse rests on them.
     """
 
     at: Point
@@ -115,6 +116,7 @@ class Words:
     anchor: Anchor = "start"
     halo: bool = False
     when: When = ALWAYS
+    title: str = ""
 
     @property
     def text(self) -> str:
@@ -138,9 +140,10 @@ def words(
     *,
     halo: bool = False,
     when: When = ALWAYS,
+    title: str = "",
 ) -> Words:
     """Words in one style."""
-    return Words(at, (Run(text, style),), anchor, halo, when)
+    return Words(at, (Run(text, style),), anchor, halo, when, title)
 
 
 def box(x: float, y: float, width: float, height: float, style: str, when: When = ALWAYS) -> Shape:
@@ -208,6 +211,23 @@ def placed(items: Iterable[Item], by: Point, scale: float = 1.0) -> list[Item]:
         else:
             result.append(replace(item, at=moved(item.at)))
     return result
+
+
+def coarse(scene: Scene) -> Scene:
+    """The same at whole pixels and without what is told when the mouse rests on something: fewer bytes."""
+
+    def whole(point: Point) -> Point:
+        return float(round(point[0])), float(round(point[1]))
+
+    items: list[Item] = []
+    for item in scene.items:
+        if isinstance(item, Line | Shape):
+            items.append(replace(item, points=tuple(map(whole, item.points))))
+        elif isinstance(item, Disc):
+            items.append(replace(item, at=whole(item.at), title=""))
+        else:
+            items.append(item)
+    return replace(scene, items=tuple(items), description="")
 
 
 def without_words(items: Iterable[Item]) -> list[Item]:

@@ -26,7 +26,7 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject
+from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
 
 # Of a longer sentence only the words around the edits are drawn.
 _WHOLE, _NEAR, _STEPS, _BESIDE = 60, 40, 2, 3
@@ -60,21 +60,22 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
     line = _Row(subject, _as_read(places, subject), _LONGEST)
     beside = line.least_width > room
     panel = _column(_Row(subject, places, _LONGEST), room) if beside else _line(line, room)
-    left_out, note = "", ""
+    left_out, note, drawn = "", "", None
     if len(nodes) < total:
+        within = set(nodes)
+        drawn = frozenset(move.key for move in subject.moves if within.issuperset(move.ends))
         left_out = " Words that are not drawn, and their links, are left out at each ellipsis."
         note = f"{len(nodes)} of {total:,} words drawn"
     tall_caption = _caption(subject, "on the left", "on the right") + left_out
     caption = tall_caption if beside else _caption(subject, "above", "below") + left_out
-    return Drawing((panel,), caption, tall, tall_caption, beside, aside_note=note)
+    return Drawing((panel,), caption, tall, tall_caption, beside, drawn=drawn, aside_note=note)
 
 
 def _caption(subject: Subject, before: str, after: str) -> str:
+    sides = f" Links {before} are before, links {after} after." if subject.choices else ""
     core = " Dark links carry the prediction." if subject.core_edges else ""
-    return (
-        f"A link joins a word to the word it depends on. Links {before} are before, links {after} "
-        f"after.{core}"
-    )
+    loops = f" {note}" if (note := loops_note(subject.graph)) else ""
+    return f"A link joins a word to the word it depends on.{sides}{core}{loops}"
 
 
 def chosen_words(subject: Subject) -> list[int]:
@@ -163,6 +164,11 @@ class _Row:
         word = clean_word(str(self.subject.graph.tokens[node]))
         return shortened(word, TEXTS[self._widest(node)], self._longest)
 
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides that have links: where no edits were found there is nothing after them."""
+        return _SIDES if self.subject.choices else _SIDES[:1]
+
     @cached_property
     def links(self) -> list[_Link]:
         """Links between the words that are drawn, those that edits change last."""
@@ -189,6 +195,8 @@ class _Row:
 
     def depth(self, side: Side) -> int:
         """How many levels a side has; before, nothing was added yet."""
+        if side not in self.sides:
+            return 0
         return max(
             (
                 level
@@ -307,7 +315,7 @@ def _line(row: _Row, width: float, height: float | None = None) -> Scene:
     lead = 8.0
     deepest = _DEEPEST
     if height is not None:
-        deepest = (height - _ABOVE - _BELOW) / 2 - _MARGIN
+        deepest = (height - _ABOVE - _BELOW) / len(row.sides) - _MARGIN
     step = _step(deepest - lead - BADGE, max(above, below))
     tops, bottoms = (lead + depth * step + BADGE + 2 if depth else 0.0 for depth in (above, below))
     top = _MARGIN / 2 + tops
@@ -316,7 +324,7 @@ def _line(row: _Row, width: float, height: float | None = None) -> Scene:
         top += (height - whole) / 2
     frame = _Frame(centres, False, (top, top + _ABOVE + _BELOW), lead, step)
     places = [(centre, top + _ABOVE) for centre in centres]
-    label = "The words with the links before above and the links after below"
+    label = _label(row, "The words with the links before above and the links after below")
     return _scene(row, frame, places, (width, height or whole), label)
 
 
@@ -329,11 +337,22 @@ def _column(row: _Row, width: float) -> Scene:
         y += tall
     half = max(row.widths, default=0.0) / 2 + 8
     lead = 4.0
-    step = _step(width / 2 - half - lead - BADGE - 2, max(row.depth("before"), row.depth("after")))
-    frame = _Frame(centres, True, (width / 2 - half, width / 2 + half), lead, step)
-    places = [(width / 2, centre + 5) for centre in centres]
+    beside = (width - 2 * half) / len(row.sides)
+    deepest = max(row.depth("before"), row.depth("after"))
+    step = _step(beside - lead - BADGE - 2, deepest)
+    middle = width / 2
+    if len(row.sides) == 1:
+        # Words and links together stand in the middle.
+        middle += (lead + deepest * step) / 2
+    frame = _Frame(centres, True, (middle - half, middle + half), lead, step)
+    places = [(middle, centre + 5) for centre in centres]
     label = "The words with the links before on the left and the links after on the right"
+    label = _label(row, label)
     return _scene(row, frame, places, (width, y + _MARGIN), label)
+
+
+def _label(row: _Row, both: str) -> str:
+    return both if len(row.sides) > 1 else "The words with their links"
 
 
 def _step(room: float, levels: int) -> float:
@@ -345,13 +364,13 @@ def _scene(
 ) -> Scene:
     feet = row.feet(frame.centres)
     items: list[Item] = []
-    for side in _SIDES:
+    for side in row.sides:
         for link, level, ends in zip(row.links, row.levels, feet, strict=True):
             items += _lines(link, _path(frame, ends, level, side), side)
     for at, text, node in zip(places, row.texts, row.places, strict=True):
         items += _word(row.subject, at, text, node)
     signs = _badge_places(row, frame, feet)
-    for side in _SIDES:
+    for side in row.sides:
         for link, level, along in zip(row.links, row.levels, signs, strict=True):
             if link.move is not None and (side == "after" or link.move.kind == "removed"):
                 at = frame.point(along, frame.away(level), side)

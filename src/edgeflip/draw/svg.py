@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 
@@ -18,14 +18,23 @@ from edgeflip.draw.look import (
     variables,
 )
 from edgeflip.draw.scene import ALWAYS, Disc, Item, Line, Point, Scene, Shape, When, Words, path_of
+from edgeflip.support import TURNING
 
-# What XML has no place for, however it is written.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML has no place for, however it is written, and marks that turn the words around them.
+_FORBIDDEN = re.compile(f"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[{TURNING}]")
+
+# Discs up to this radius may be dots.
+_DOT = 2.0
+
+
+def visible(text: str) -> str:
+    """A text with a sign in place of every character that a page cannot show."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def plain_text(text: str) -> str:
     """A text that stays text in SVG and HTML, in attributes too."""
-    return escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text), quote=True)
+    return escape(visible(text), quote=True)
 
 
 def svg_file(scene: Scene) -> str:
@@ -54,6 +63,16 @@ def svg_part(scene: Scene, made: Iterable[str] = (), css: str = "") -> str:
         css: Further classes of the element.
     """
     return _element(scene, "".join(svg_items(scene.items, frozenset(made))), css, sized=False)
+
+
+def svg_views(scenes: Sequence[Scene], groups: Sequence[str], made: Iterable[str]) -> str:
+    """An SVG of several scenes of one size, of which a page shows one; groups say for which choices."""
+    state = frozenset(made)
+    parts = [
+        f'<g data-view="{group}"{" hidden" if place else ""}>{"".join(svg_items(scene.items, state))}</g>'
+        for place, (scene, group) in enumerate(zip(scenes, groups, strict=True))
+    ]
+    return _element(scenes[0], "".join(parts), sized=False)
 
 
 def style_rules(own: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
@@ -85,6 +104,9 @@ def svg_items(items: Iterable[Item], state: frozenset[str] | None = None) -> lis
             path = "".join(_path(item) for item in together if isinstance(item, Line))
             parts.append(f'<path class="s-{style}"{shown} d="{path}"/>')
             continue
+        if kind == "dots":
+            parts.append(_dots(together, style, shown))
+            continue
         parts += [_one(item, shown) for item in together]
     return parts
 
@@ -92,7 +114,23 @@ def svg_items(items: Iterable[Item], state: frozenset[str] | None = None) -> lis
 def _likeness(item: Item) -> tuple[str, str, When]:
     if isinstance(item, Line):
         return "line", item.style, item.when
+    if isinstance(item, Disc) and _is_dot(item):
+        return "dots", f"{item.style} {item.radius}", item.when
     return type(item).__name__, "", item.when
+
+
+def _is_dot(disc: Disc) -> bool:
+    """Whether a disc is one of many that nobody points at, such as those of a map."""
+    style = STYLES[disc.style]
+    return disc.radius <= _DOT and not disc.title and style.stroke is None and bool(style.fill)
+
+
+def _dots(discs: Sequence[Item], style: str, shown: str) -> str:
+    """Dots of one look as a path without length whose ends are round: a tenth of the bytes."""
+    name, radius = style.split()
+    colour = f"fill:none;stroke:var(--{STYLES[name].fill});stroke-width:{2 * float(radius):g}"
+    path = "".join(f"M{_pair(disc.at)}h0" for disc in discs if isinstance(disc, Disc))
+    return f'<path class="s-{name}"{shown} style="{colour};stroke-linecap:round" d="{path}"/>'
 
 
 def _shown(when: When, state: frozenset[str] | None) -> str:
@@ -130,6 +168,8 @@ def _one(item: Item, shown: str) -> str:
         inside = "".join(
             f'<tspan class="t-{run.style}">{plain_text(run.text)}</tspan>' for run in item.runs
         )
+    if item.title:
+        inside = f"<title>{plain_text(item.title)}</title>{inside}"
     css = f' class="{names}"' if names else ""
     return f'<text{css}{shown} x="{_n(x)}" y="{_n(y)}"{anchor}>{inside}</text>'
 

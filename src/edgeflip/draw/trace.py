@@ -5,42 +5,54 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from edgeflip.draw.arguments import check_answer
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Disc, Item, Line, Point, Scene, words
-from edgeflip.errors import ConfigError
 from edgeflip.search import CounterfactualSet, Step, counted_edits
 
 _WIDTH, _HEIGHT = 680.0, 330.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 24.0, 74.0, 46.0
 # Margins beyond this are drawn at the border: log-odds of one in a million.
 _FAR = 14.0
+# What is drawn of a search that kept no steps.
+_NO_STEPS, _EMPTY = "No steps of this search were recorded.", 78.0
 
 
 def draw_trace(answer: CounterfactualSet) -> Picture:
     """Draw the best margin of a search against the model passes it took.
 
-    Above 0 the goal is reached. Where the search widened, a line says to which ring.
+    Above 0 the goal is reached. Where the search widened, a line says to which ring. Of a search without
+    steps there is a sentence instead: methods that learn a mask record none while it flips nothing.
 
     Raises:
-        ConfigError: If the answer has no steps, as those of older versions.
+        ConfigError: If it is not one answer.
     """
+    check_answer(answer, "draw the trace of each alone")
     steps = [step for step in answer.trace.steps if math.isfinite(step.margin)]
-    if not steps:
-        raise ConfigError(
-            "expected an answer with the steps of its search, got one without; explain the graph again."
-        )
-    chart = _Chart(steps)
     title = _title(answer, steps)
-    items: list[Item] = [
-        words((24, 34), title, "title"),
-        words((24, 54), "The best margin so far; above the line the goal is reached.", "note"),
-        *chart.items(),
-    ]
-    return Picture(Scene(_WIDTH, _HEIGHT, tuple(items), title))
+    if not steps:
+        items = (words((24, 34), title, "title"), words((24, 54), _NO_STEPS, "note"))
+        return Picture(Scene(_WIDTH, _EMPTY, items, title, _NO_STEPS))
+    return Picture(
+        Scene(
+            _WIDTH,
+            _HEIGHT,
+            (
+                words((24, 34), title, "title"),
+                words(
+                    (24, 54), "The best margin so far; above the line the goal is reached.", "note"
+                ),
+                *_Chart(steps).items(),
+            ),
+            title,
+        )
+    )
 
 
 def _title(answer: CounterfactualSet, steps: Sequence[Step]) -> str:
     passes = answer.trace.oracle_calls
+    if not steps and answer.smallest is not None:
+        return f"Reached in {passes:,} model passes, with {counted_edits(answer.smallest.size)} at best"
     first = next((step for step in steps if step.margin > 0), None)
     if first is None:
         return f"The goal was not reached in {passes:,} model passes"

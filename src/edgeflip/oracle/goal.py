@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.errors import ArtifactError, shown
-from edgeflip.support import read_settings
+from edgeflip.support import read_settings, shown_name
 
 
 @runtime_checkable
@@ -147,7 +147,7 @@ class ClassGoal:
 
     def class_name(self, label: int) -> str:
         """A class by name where names are known, else by number."""
-        name = self.class_names[label] if self.class_names else str(label)
+        name = shown_name(self.class_names[label]) if self.class_names else str(label)
         return f"class {name}" if name.lstrip("-").isdecimal() else name
 
     def describe(self, output: Sequence[float]) -> str:

@@ -27,7 +27,10 @@ class AnswerList(list[CounterfactualSet]):
         return draw_grid(self, **options)
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
-        """Write a gallery (.html) or a picture (.svg, .png, .pdf); see `edgeflip.draw.save_answers`."""
+        """Write a gallery with a page for each (.html) or a picture (.svg, .png, .pdf).
+
+        The pages are in a folder beside the gallery; see `edgeflip.draw.save_answers`.
+        """
         from edgeflip.draw import save_answers
 
         return save_answers(self, path, **options)

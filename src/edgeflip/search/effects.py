@@ -33,6 +33,8 @@ _TOLERANCE = 1e-3
 def with_effects(answer: CounterfactualSet, oracle: Any = None) -> CounterfactualSet:
     """The answer, with the output after every part of each counterfactual's edits.
 
+    Parts that the constraints do not allow are asked about as well, and noted as `forbidden`.
+
     The smallest comes first, then the others from the best on. Sets of more than ten moves are left
     without, and so are further ones when the model is slow or there are too many.
 
@@ -49,13 +51,15 @@ def with_effects(answer: CounterfactualSet, oracle: Any = None) -> Counterfactua
             "expected the oracle to ask about parts of the edits, got an answer from a file, which does "
             "not know it; pass oracle=."
         )
-    if oracle is not None:
-        _check_same(answer, asked)
     told = [answer.smallest, *answer.counterfactuals, answer.first]
     entries = list(dict.fromkeys(entry for entry in told if entry is not None))
+    if oracle is not None:
+        _check_same(answer, asked, entries)
     tables = _tables(answer.space, asked, entries)
+    judge = _Judge(answer.space)
     known = {
-        entry: replace(entry, effects=table) for entry, table in zip(entries, tables, strict=True)
+        entry: replace(entry, effects=table, forbidden=judge.forbidden(entry, table))
+        for entry, table in zip(entries, tables, strict=True)
     }
     return replace(
         answer,
@@ -69,16 +73,29 @@ def _task(answer: CounterfactualSet) -> Any:
     return "regression" if answer.goal.kind == "value" else None
 
 
-def _check_same(answer: CounterfactualSet, oracle: Any) -> None:
-    output = checked_answers(oracle, [answer.graph])[0]
-    wanted = torch.tensor(answer.output)
+def _check_same(answer: CounterfactualSet, oracle: Any, entries: Sequence[Counterfactual]) -> None:
+    """Refuse an oracle that says something else of the input, or after a counterfactual's edits."""
+    edited = {entry: tuple(answer.space.row(entry.edits).tolist()) for entry in entries}
+    outputs = _outputs(answer.space, oracle, list(dict.fromkeys([(), *edited.values()])))
+    wanted = [("the input", answer.output, outputs[()])]
+    wanted += [
+        (f"it after {answer.space.in_words(entry.edits)}", entry.output, outputs[key])
+        for entry, key in edited.items()
+    ]
+    for what, known, output in wanted:
+        if not _agree(known, output):
+            raise ConfigError(
+                f"expected the oracle of the answer, which says {answer.goal.describe(known)} of {what}, "
+                f"got one that says {answer.goal.describe(output.tolist())}; pass the one that was "
+                "explained."
+            )
+
+
+def _agree(known: Sequence[float], output: Tensor) -> bool:
+    wanted = torch.tensor(known)
     scale = wanted.abs().max().clamp(min=1.0)
-    if len(output) != len(wanted) or bool(((output - wanted).abs() / scale > _TOLERANCE).any()):
-        raise ConfigError(
-            f"expected the oracle of the answer, which says {answer.goal.describe(answer.output)} of the "
-            f"input, got one that says {answer.goal.describe(output.tolist())}; pass the one that was "
-            "explained."
-        )
+    same = len(output) == len(wanted)
+    return same and not bool(((output - wanted).abs() / scale > _TOLERANCE).any())
 
 
 def _tables(
@@ -98,12 +115,41 @@ def _tables(
             tables.append(None)
             continue
         left -= parts
-        moves = space.row(entry.edits)
-        bits = (torch.arange(parts)[:, None] >> torch.arange(entry.size)) & 1
-        keys: list[_Key] = [tuple(moves[chosen.bool()].tolist()) for chosen in bits]
+        keys = _keys(space, entry)
         known |= _outputs(space, oracle, [key for key in keys if key not in known])
         tables.append(tuple(tuple(known[key].tolist()) for key in keys))
     return tables
+
+
+def _keys(space: EditSpace, entry: Counterfactual) -> list[_Key]:
+    """Every subset of a counterfactual's moves, by the bits of its number."""
+    moves = space.row(entry.edits)
+    bits = (torch.arange(2**entry.size)[:, None] >> torch.arange(entry.size)) & 1
+    return [tuple(moves[chosen.bool()].tolist()) for chosen in bits]
+
+
+class _Judge:
+    """Which parts of edits the constraints allow; each is asked about once."""
+
+    def __init__(self, space: EditSpace) -> None:
+        self._space = space
+        self._allowed: dict[_Key, bool] = {(): True}
+        # Of rules in Python a file keeps the names only.
+        self._knows = not getattr(space, "lost_rules", ())
+
+    def forbidden(self, entry: Counterfactual, table: Any) -> tuple[int, ...] | None:
+        """The numbers of the subsets that are not allowed; None where that cannot be told."""
+        if table is None or not self._knows:
+            return entry.forbidden
+        keys = _keys(self._space, entry)
+        return tuple(number for number, key in enumerate(keys) if not self._allows(key))
+
+    def _allows(self, key: _Key) -> bool:
+        if key not in self._allowed:
+            row = torch.tensor(key, dtype=torch.long)
+            allowed = bool(self._space.check(row[None])[0])
+            self._allowed[key] = allowed and self._space.rules_allow(row)
+        return self._allowed[key]
 
 
 def _outputs(space: EditSpace, oracle: Any, keys: Sequence[_Key]) -> dict[_Key, Tensor]:

@@ -116,6 +116,11 @@ def _counterfactual(payload: Mapping[str, Any], space: EditSpace, columns: int) 
             f"expected the effects of {read.size} edits to have a row of {columns} numbers for every part of "
             "them, got others; explain the graph again."
         )
+    if read.forbidden is not None and not all(0 < part < 2**read.size for part in read.forbidden):
+        raise ArtifactError(
+            f"expected forbidden parts of {read.size} edits by their numbers, 1 to {2**read.size - 1}, got "
+            "others; explain the graph again."
+        )
     return read
 
 

@@ -56,6 +56,7 @@ class Counterfactual(OutputReading):
             none were tried.
         effects: The output after every part of the edits: that of subset `b` takes the moves whose
             bits are set in `b`, in their order; None where nobody asked (`answer.with_effects`).
+        forbidden: The numbers of those parts that the constraints do not allow; None where unknown.
     """
 
     edits: Any
@@ -66,6 +67,7 @@ class Counterfactual(OutputReading):
     ring: int | None = None
     robustness: float | None = None
     effects: tuple[tuple[float, ...], ...] | None = field(default=None, compare=False)
+    forbidden: tuple[int, ...] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """The edits and what they give."""
@@ -440,6 +442,5 @@ def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
     if entry is None:
         return None
     plain = {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
-    if entry.effects is None:
-        del plain["effects"]
-    return plain
+    tables = ("effects", "forbidden")
+    return {key: value for key, value in plain.items() if key not in tables or value is not None}

@@ -54,6 +54,10 @@ from edgeflip.support.settings import (
     first_problem,
     read_settings,
 )
+from edgeflip.support.shown_names import (
+    TURNING,
+    shown_name,
+)
 from edgeflip.support.storage import (
     CONFIG_FILE,
     WEIGHTS_FILE,
@@ -82,6 +86,7 @@ __all__ = [
     "RESULTS",
     "STEEPEST",
     "STRICT",
+    "TURNING",
     "WEIGHTS_FILE",
     "WIDEST",
     "Journal",
@@ -116,6 +121,7 @@ __all__ = [
     "read_tensors",
     "reading",
     "seeded",
+    "shown_name",
     "unpacked",
     "write_artifact",
     "write_json",

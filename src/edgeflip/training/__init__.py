@@ -12,23 +12,27 @@ from edgeflip.training.fitting import (
 )
 from edgeflip.training.oracles import (
     load_oracle,
+    oracle_data,
     oracle_for,
     save_oracle,
     train_and_save,
     train_oracle,
 )
 from edgeflip.training.reports import (
+    OracleData,
     TrainingReport,
 )
 
 __all__ = [
     "Fit",
+    "OracleData",
     "TrainingReport",
     "data_checksum",
     "fit_once",
     "fitted_explainer",
     "links_once",
     "load_oracle",
+    "oracle_data",
     "oracle_for",
     "run_demo",
     "save_oracle",

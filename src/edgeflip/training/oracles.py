@@ -36,7 +36,7 @@ from edgeflip.support import (
     seeded,
     write_artifact,
 )
-from edgeflip.training.reports import EpochReport, TrainingReport
+from edgeflip.training.reports import EpochReport, OracleData, TrainingReport
 
 _log = logging.getLogger(__name__)
 
@@ -245,6 +245,13 @@ def load_oracle(folder: str | os.PathLike[str]) -> ModelOracle:
     return _rebuild(saved, tensors, folder)
 
 
+def oracle_data(folder: str | os.PathLike[str]) -> OracleData:
+    """What an oracle in a folder was trained on."""
+    saved, _ = _read(folder)
+    report = saved.report or {}
+    return OracleData(report.get("dataset"), report.get("drawing"), _origin(saved)[2])
+
+
 @dataclass(frozen=True)
 class _SavedOracle:
     """What is written of an oracle beside its weights."""
@@ -403,6 +410,7 @@ class _Run:
             wall_seconds=time.perf_counter() - self.wall,
             cpu_seconds=time.process_time() - self.cpu,
             stopped=stopped,
+            drawing=self.bundle.drawing,
         )
         _log.info("%s", report)
         return TrainedClassifier(model, report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from edgeflip.datasets import Origin
+from edgeflip.datasets import Drawing, Origin
 from edgeflip.presets import OracleSettings
 from edgeflip.support import STRICT
 
@@ -29,6 +29,21 @@ class EpochReport:
 
 
 @dataclass(frozen=True)
+class OracleData:
+    """What a saved oracle was trained on, as far as it says.
+
+    Attributes:
+        dataset: Its name.
+        drawing: What kind of graphs these were.
+        num_features: How many numbers a node has.
+    """
+
+    dataset: str | None
+    drawing: str | None
+    num_features: int
+
+
+@dataclass(frozen=True)
 class TrainingReport:
     """How a training went.
 
@@ -37,6 +52,7 @@ class TrainingReport:
         epochs: how many were run.
         best_epoch: the one whose weights were kept, counted from 1; 0 if none was finished.
         stopped: `"finished"` all epochs, `"early"` for want of improvement, or `"interrupted"`.
+        drawing: What kind of graphs these were; none where an older version trained.
     """
 
     __pydantic_config__ = STRICT
@@ -54,6 +70,7 @@ class TrainingReport:
     wall_seconds: float
     cpu_seconds: float
     stopped: Literal["finished", "early", "interrupted"]
+    drawing: Drawing | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

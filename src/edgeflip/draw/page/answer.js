@@ -10,26 +10,6 @@
     parts.run(root.document);
   }
 })(typeof self === "object" ? self : globalThis, function factory() {
-  // A probability as people write it: .97, 1.00.
-  function probability(value, digits = 2) {
-    return value.toFixed(digits).replace(/^0/, "");
-  }
-
-  // Digits that tell the largest probability from the others that are shown: two where these do.
-  function digitsOf(data, output) {
-    const others = output.shown.filter((_, place) => data.columns[place] !== output.column);
-    const next = Math.max(0, ...others);
-    for (const digits of [2, 3]) {
-      if (others.length === 0 || output.top.toFixed(digits) !== next.toFixed(digits)) return digits;
-    }
-    return 4;
-  }
-
-  function figure(data, output, value) {
-    if (data.kind === "class") return probability(value, digitsOf(data, output));
-    return String(Number(value.toPrecision(6)));
-  }
-
   // Whether something is shown while edits are made.
   function holds(all, any, none, made) {
     const has = (key) => made.has(key);
@@ -41,8 +21,9 @@
     return new Set(moves.filter((move) => (mask >> move.bit) & 1).map((move) => move.key));
   }
 
+  // All edits. Without a table none can be taken back, and there may be more of them than a mask has bits.
   function full(choice) {
-    return 2 ** choice.moves.length - 1;
+    return choice.table ? 2 ** choice.moves.length - 1 : -1;
   }
 
   // What the model says after some edits: null where nobody asked it.
@@ -53,7 +34,7 @@
 
   function told(data, output) {
     const name = data.kind === "class" ? output.name : "";
-    const number = figure(data, output, output.top);
+    const number = output.top;
     return { name, number, text: name ? name + " (" + number + ")" : number };
   }
 
@@ -63,8 +44,18 @@
     return "With " + made + " of " + count + " edits";
   }
 
-  // The sentence beneath the toggles.
+  // Whether the constraints forbid some of the edits without the others.
+  function isForbidden(choice, mask) {
+    return (choice.forbidden || []).includes(mask);
+  }
+
+  // The sentences beneath the toggles: what the model says, and whether the edits made are allowed at all.
   function verdict(data, choice, mask) {
+    const said = saying(data, choice, mask);
+    return said && isForbidden(choice, mask) ? said + " " + data.not_allowed : said;
+  }
+
+  function saying(data, choice, mask) {
     const output = outputOf(choice, mask);
     const count = choice.moves.length;
     const made = keysOf(choice.moves, mask).size;
@@ -75,28 +66,38 @@
     if (made === count) return start + " the model says " + now.text + ".";
     const same = output.column === data.before.column;
     if (made === 0) return start + " it is " + now.text + ".";
-    return start + " it is " + (same ? "still " : "already ") + now.text + ".";
+    if (same) return start + " it is still " + now.text + ".";
+    // Where one class is asked for, another is not yet an answer.
+    const wanted = data.target ?? output.column;
+    if (output.column === wanted) return start + " it is already " + now.text + ".";
+    return start + " it is " + now.text + ", but not the wanted " + data.names[wanted] + ".";
   }
 
   // What remains when one edit of all is taken back.
   function withoutOne(data, choice, bit) {
-    const output = choice.table && choice.table[full(choice) & ~(1 << bit)];
+    const mask = full(choice) & ~(1 << bit);
+    const output = choice.table && choice.table[mask];
     if (!output) return "";
     const same = data.kind === "class" && output.column === data.before.column;
-    return "Without it: " + (same ? "still " : "") + told(data, output).text;
+    const allowed = isForbidden(choice, mask) ? ", not allowed by the constraints" : "";
+    return "Without it: " + (same ? "still " : "") + told(data, output).text + allowed;
   }
 
-  // A row of the table as the page keeps it: [column, its value, values of the shown columns …].
-  function unpacked(data, row) {
-    return row && { column: row[0], name: data.names[row[0]] || "", top: row[1], shown: row.slice(2) };
+  // A row of the table as the page keeps it: [column, its value, values of the shown columns …], and the
+  // figures that are written for them; a row without a figure of its own has its column among the shown.
+  function unpacked(data, row, figures) {
+    if (!row) return null;
+    const place = data.columns.indexOf(row[0]);
+    const top = figures[data.columns.length] ?? figures[place];
+    return { column: row[0], name: data.names[row[0]] || "", top, figures, shares: row.slice(2) };
   }
 
   function read(text) {
     const data = JSON.parse(text);
-    data.before = unpacked(data, data.before);
+    data.before = unpacked(data, data.before, data.figures);
     for (const choice of data.choices) {
-      choice.output = unpacked(data, choice.output);
-      choice.table = choice.table && choice.table.map((row) => unpacked(data, row));
+      choice.output = unpacked(data, choice.output, choice.figures[0]);
+      choice.table = choice.table && choice.table.map((row, part) => unpacked(data, row, choice.figures[part + 1]));
     }
     return data;
   }
@@ -107,7 +108,8 @@
     const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
     const words = (element, name) => (element.dataset[name] || "").split(" ").filter(Boolean);
     const changing = all("[data-all],[data-any],[data-none]").map((element) => ({
-      element, all: words(element, "all"), any: words(element, "any"), none: words(element, "none"),
+      element, view: element.closest("[data-view]"),
+      all: words(element, "all"), any: words(element, "any"), none: words(element, "none"),
     }));
     let current = 0;
     let mask = data.choices.length ? full(data.choices[0]) : 0;
@@ -123,17 +125,17 @@
       const choice = data.choices[current];
       const made = keysOf(choice.moves, mask);
       for (const entry of changing) {
-        entry.element.toggleAttribute("hidden", !holds(entry.all, entry.any, entry.none, made));
+        const away = entry.view && entry.view.hasAttribute("hidden");
+        entry.element.toggleAttribute("hidden", away || !holds(entry.all, entry.any, entry.none, made));
       }
       const output = outputOf(choice, mask);
       if (!output) return;
       const now = told(data, output);
       find("#after").textContent = (now.name + " " + now.number).trim();
       data.columns.forEach((column, place) => {
-        const value = output.shown[place];
-        find("#value-" + place).textContent = figure(data, output, value);
+        find("#value-" + place).textContent = output.figures[place];
         const bar = find("#bar-" + place);
-        if (bar) bar.style.setProperty("--share", value);
+        if (bar) bar.style.setProperty("--share", output.shares[place]);
         find("#name-" + place).classList.toggle("wins", data.kind === "class" && column === output.column);
       });
       find("#verdict").textContent = choice.table ? verdict(data, choice, mask) : "";
@@ -166,15 +168,39 @@
       return item;
     }
 
+    // Where the keyboard was: on which edit, or on the list.
+    function focused() {
+      const active = document.activeElement;
+      const edit = all("#edits button").indexOf(active);
+      return { edit, listed: Boolean(active && active.closest(".pick")) };
+    }
+
+    // The same control of another counterfactual; edits that cannot be pressed leave it to the list.
+    function refocus(was) {
+      const edits = all("#edits button");
+      if (was.edit >= 0 && !edits[0]?.disabled) edits[Math.min(was.edit, edits.length - 1)]?.focus();
+      const lost = was.edit >= 0 && document.activeElement === document.body;
+      if (!was.listed && !lost) return;
+      const pick = find('.pick[data-choice="' + current + '"]');
+      const folded = pick.closest("details:not([open])");
+      (folded ? find("summary", folded) : pick).focus();
+    }
+
     function choose(index) {
+      const was = focused();
       current = index;
       const choice = data.choices[index];
       mask = full(choice);
       headline(choice);
+      for (const view of all("[data-view]")) {
+        view.toggleAttribute("hidden", !words(view, "view").includes(String(index)));
+      }
       find("#edits").replaceChildren(...choice.moves.map((move) => toggle(move, choice)));
       find("#proof").textContent = choice.proof;
       find("#why").textContent = choice.why || "";
       find("#why").toggleAttribute("hidden", !choice.why);
+      find("#unjudged").textContent = choice.unjudged || "";
+      find("#unjudged").toggleAttribute("hidden", !choice.unjudged);
       for (const row of all("tr[data-group]")) {
         const inside = row.dataset.group.split(" ").includes(String(index));
         if (inside) row.setAttribute("aria-current", "true");
@@ -182,6 +208,7 @@
       }
       for (const pick of all(".pick")) pick.setAttribute("aria-pressed", String(Number(pick.dataset.choice) === index));
       paint();
+      refocus(was);
     }
 
     document.addEventListener("click", (event) => {
@@ -205,5 +232,5 @@
     });
   }
 
-  return { probability, digitsOf, holds, keysOf, outputOf, verdict, withoutOne, read, run };
+  return { holds, keysOf, outputOf, verdict, withoutOne, read, run };
 });
