@@ -23,6 +23,7 @@ from edgeflip.core.fill_json import fill_from_dict, fill_to_dict
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
 from edgeflip.core.names import Phrase, edit_phrases, edits_in_words
+from edgeflip.core.parts import more_parts
 from edgeflip.errors import ArtifactError, ConstraintError, EditError, shown
 from edgeflip.support import STRICT, read_settings
 
@@ -171,6 +172,10 @@ class PairEdits:
         return keeps_limits_plainly(self.input, limits, edits) and limits.rules_allow(
             self.input, edits
         )
+
+    def disconnects(self, rows: Tensor) -> Tensor:
+        """Which edits leave the graph in more parts than it has [rows]."""
+        return more_parts(self.pairs, rows)
 
     def apply(self, rows: Tensor) -> list[Data]:
         """The edited graphs; what edits do not change is the graph's own, not a copy."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from edgeflip.core import EditSpace
 from edgeflip.oracle import checked_answers
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
@@ -21,6 +22,9 @@ _CERTIFIED_AT_ONCE = 4096
 
 # Flips that are confirmed at once when the smallest was not.
 _CONFIRMED_AT_ONCE = 16
+
+# Of so many of the best flips, those that leave the input whole come first where they score alike.
+_LOOKED_INTO = 64
 
 
 def reduce_flips(search: Search[Any, Any], limit: int) -> None:
@@ -128,13 +132,13 @@ class Finish:
             return Answers()
         with search.stage("rank"):
             flips = search.store.ordered()
-            scores, order = flips.scores, flips.order
+            scores, order = flips.scores, self._whole_first()
             if self._minimal:
                 order = without_supersets(order, flips.rows, limit=self._wanted())
         shares: Tensor | None = None
         if selection.robust:
             order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])
-        by_cost = self._by_cost()
+        by_cost = self._by_cost(self._whole_first())
         if selection.number is None:
             # One question about all that will be told, as far as one can know.
             self._confirm([*order[: selection.limit].tolist(), 0, *by_cost[:1].tolist()])
@@ -175,14 +179,27 @@ class Finish:
         rated = rate(search.ranking, search.features(rows, flips.outputs[order], found))
         scores[order] = _weighed(rated, found)
         costs = search.space.costs(rows).sum(dim=1)
-        order = order[best_first(scores[order], rows, costs)]
+        cut = disconnecting(search.space, rows)
+        order = order[best_first(scores[order], rows, costs, cut)]
         return order, scores, shares
 
-    def _by_cost(self) -> Tensor:
-        """Indices of all flips, those that cost least first and of these the best [flips]."""
+    def _whole_first(self) -> Tensor:
+        """Indices of all flips, best first; of those that score alike the ones that disconnect nothing."""
+        flips = self._search.store.ordered()
+        order = flips.order
+        first = order[:_LOOKED_INTO]
+        cut = disconnecting(self._search.space, flips.rows[first])
+        if not bool(cut.any()) or bool(cut.all()):
+            return order
+        rows, scores = flips.rows[first], flips.scores[first]
+        costs = self._search.space.costs(rows).sum(dim=1)
+        return torch.cat([first[best_first(scores, rows, costs, cut)], order[len(first) :]])
+
+    def _by_cost(self, order: Tensor) -> Tensor:
+        """Indices of all flips, those that cost least first and of these in an order [flips]."""
         flips = self._search.store.ordered()
         costs = self._search.space.costs(flips.rows).sum(dim=1)
-        return flips.order[costs[flips.order].argsort(stable=True)]
+        return order[costs[order].argsort(stable=True)]
 
     def _confirm(self, indices: Iterable[int]) -> None:
         """Ask about the really edited inputs of some flips, of each one once."""
@@ -250,6 +267,7 @@ class Finish:
             scores.tolist(),
             flips.found_at[indices].tolist(),
             [None] * len(indices) if shares is None else shares.tolist(),
+            disconnecting(search.space, rows).tolist(),
             strict=True,
         )
         return {
@@ -261,8 +279,9 @@ class Finish:
                 found_at=found_at,
                 ring=search.ring_at(found_at),
                 robustness=share,
+                disconnects=cut,
             )
-            for index, edits, after, fall, score, found_at, share in columns
+            for index, edits, after, fall, score, found_at, share, cut in columns
         }
 
     def _ranked(self, chosen: list[int], told: Mapping[int, Counterfactual]) -> list[int]:
@@ -274,7 +293,14 @@ class Finish:
         if self._selection.robust:
             scores = _weighed(scores, torch.tensor([told[index].robustness for index in chosen]))
         costs = self._search.space.costs(rows).sum(dim=1)
-        return [chosen[place] for place in best_first(scores, rows, costs).tolist()]
+        cut = torch.tensor([told[index].disconnects for index in chosen])
+        return [chosen[place] for place in best_first(scores, rows, costs, cut).tolist()]
+
+
+def disconnecting(space: EditSpace, rows: Tensor) -> Tensor:
+    """Which sets of moves leave the input in more parts, none where a space cannot tell [rows]."""
+    tells = getattr(space, "disconnects", None)
+    return torch.zeros(len(rows), dtype=torch.bool) if tells is None else tells(rows)
 
 
 def _weighed(scores: Tensor, shares: Tensor) -> Tensor:

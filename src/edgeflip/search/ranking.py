@@ -351,13 +351,14 @@ def highest_score(ranking: Ranking, fidelity: Tensor, sizes: Tensor) -> float:
     return float(ranking(fidelity, sizes).max())
 
 
-def best_first(scores: Tensor, rows: Tensor, costs: Tensor) -> Tensor:
-    """Indices of counterfactuals from best to worst: by score, then cost, then moves.
+def best_first(scores: Tensor, rows: Tensor, costs: Tensor, cut: Tensor | None = None) -> Tensor:
+    """Indices of counterfactuals from best to worst: by score, then whole ones, then cost, then moves.
 
     Args:
         scores: One score per counterfactual [counterfactuals].
         rows: Their moves [counterfactuals, width].
         costs: What they cost [counterfactuals].
+        cut: Which of them disconnect the input; none where nobody looked [counterfactuals].
     """
     last = np.iinfo(np.int64).max
     ids = rows.numpy()
@@ -365,4 +366,5 @@ def best_first(scores: Tensor, rows: Tensor, costs: Tensor) -> Tensor:
     sizes = costs.numpy()
     rounded = -np.round(scores.double().numpy(), SCORE_DECIMALS)
     columns = [ids[:, column] for column in reversed(range(ids.shape[1]))]
-    return torch.from_numpy(np.lexsort([*columns, sizes, rounded]))
+    parts = [] if cut is None else [cut.numpy()]
+    return torch.from_numpy(np.lexsort([*columns, sizes, *parts, rounded]))

@@ -54,6 +54,8 @@ class Counterfactual(OutputReading):
             needless edits were undone or smaller sets were tried.
         robustness: On what share of noisy copies of the input the goal was still reached; None when
             none were tried.
+        disconnects: Whether the edits leave the input in more parts than it has; False where that means
+            nothing.
         effects: The output after every part of the edits: that of subset `b` takes the moves whose
             bits are set in `b`, in their order; None where nobody asked (`answer.with_effects`).
         forbidden: The numbers of those parts that the constraints do not allow; None where unknown.
@@ -66,6 +68,7 @@ class Counterfactual(OutputReading):
     found_at: int
     ring: int | None = None
     robustness: float | None = None
+    disconnects: bool = False
     effects: tuple[tuple[float, ...], ...] | None = field(default=None, compare=False)
     forbidden: tuple[int, ...] | None = field(default=None, compare=False)
 
@@ -383,6 +386,7 @@ class CounterfactualSet(GoalReading):
             "found_at": entry.found_at,
             "ring": entry.ring,
             "robustness": entry.robustness,
+            "disconnects": entry.disconnects,
         }
 
     def to_frame(self) -> Any:

@@ -1,0 +1,97 @@
+"""Answers that cut a graph into parts: told as such, and behind whole ones that score alike."""
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from edgeflip import CounterfactualSet, explain
+from edgeflip.core import PAD, EditSet, PairEdits, padded
+
+
+def graph_of(pairs, nodes):
+    both = [*pairs, *((v, u) for u, v in pairs)]
+    index = torch.tensor(both, dtype=torch.long).reshape(-1, 2).t().contiguous()
+    return Data(x=torch.ones(nodes, 1), edge_index=index)
+
+
+@given(st.data())
+def test_parts_are_counted_as_networkx_counts_them(data):
+    nodes = data.draw(st.integers(2, 12))
+    every = [(u, v) for v in range(nodes) for u in range(v)]
+    pairs = data.draw(st.lists(st.sampled_from(every), unique=True))
+    space = PairEdits.of(graph_of(pairs, nodes))
+    sets = data.draw(
+        st.lists(
+            st.lists(st.integers(0, len(every) - 1), min_size=1, max_size=6, unique=True),
+            min_size=1,
+        )
+    )
+    rows = space.normalise(padded([torch.tensor(each) for each in sets]))
+    before = nx.empty_graph(nodes)
+    before.add_edges_from(pairs)
+    expected = []
+    for edits in space.edits(rows):
+        after = before.copy()
+        after.remove_edges_from(edits.removed)
+        after.add_edges_from(edits.added)
+        expected.append(
+            nx.number_connected_components(after) > nx.number_connected_components(before)
+        )
+    assert space.disconnects(rows).tolist() == expected
+
+
+def test_nothing_and_a_long_path_are_told_too():
+    path = PairEdits.of(graph_of([(node, node + 1) for node in range(299)], 300))
+    middle = path.pairs.ids_of([(150, 151)])
+    round_trip = path.pairs.ids_of([(150, 151), (0, 299)])
+    rows = padded([middle, round_trip, torch.tensor([PAD])])
+    assert path.disconnects(rows).tolist() == [True, False, False]
+
+
+class Fewer(torch.nn.Module):
+    """The second class as soon as an edge is gone, whichever it is."""
+
+    def __init__(self, edges):
+        super().__init__()
+        self.edges = edges
+
+    def forward(self, x, edge_index, batch):
+        ones = torch.ones(edge_index.size(1))
+        count = torch.zeros(int(batch.max()) + 1).index_add_(0, batch[edge_index[0]], ones) / 2
+        return torch.stack([count - self.edges + 0.5, self.edges - 0.5 - count], dim=1)
+
+
+LOLLIPOP = graph_of([(0, 1), (1, 2), (2, 3), (1, 3)], 4)
+
+
+def test_of_answers_that_score_alike_the_one_that_leaves_the_graph_whole_comes_first():
+    answer = explain(Fewer(4), LOLLIPOP)
+    assert {entry.score for entry in answer.counterfactuals if entry.size == 1} == {
+        answer.best.score
+    }
+    assert not answer.best.disconnects
+    assert not answer.smallest.disconnects
+    cut = [entry.edits for entry in answer.counterfactuals if entry.disconnects]
+    assert EditSet(removed={(0, 1)}) in cut
+    singles = [entry.disconnects for entry in answer.counterfactuals if entry.size == 1]
+    assert singles == sorted(singles)
+
+
+def test_an_answer_that_cuts_says_so_in_sentence_rows_and_file(tmp_path):
+    path = graph_of([(0, 1), (1, 2), (2, 3)], 4)
+    answer = explain(Fewer(3), path)
+    assert answer.smallest.disconnects
+    assert "leaves it in more parts" in str(answer)
+    assert answer.to_rows()[0]["disconnects"] is True
+    again = CounterfactualSet.load_json(answer.save_json(tmp_path / "answer.json"))
+    assert again.smallest.disconnects
+    assert str(again) == str(answer)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1), (1, 2), (0, 2)], [(0, 1)]])
+def test_a_graph_that_stays_in_as_many_parts_is_not_cut(pairs):
+    answer = explain(Fewer(len(pairs)), graph_of(pairs, 3))
+    assert answer.smallest.disconnects == (len(pairs) == 1)
