@@ -142,7 +142,7 @@ def test_a_run_with_nothing_but_errors_has_a_report(tmp_path: Path) -> None:
     ]
     place = write_report(write_run(tmp_path / "run", rows))
     text = (place / "report.md").read_text(encoding="utf-8")
-    assert "**.00** / –<br>– / – |" in text
+    assert "**.00** / –<br>– / –<br>– |" in text
     assert "| error | 3 | it broke | 0, 1, 2 |" in text
     assert not (place / "figures" / "van.svg").exists()
 

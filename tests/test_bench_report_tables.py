@@ -127,7 +127,7 @@ def test_ours_stands_beside_the_paper_and_the_best_is_bold(
     tables: Mapping[str, ReportTable],
 ) -> None:
     row = cells(tables["quality"], "BA-2Motifs")
-    assert row["Random"] == ".62 ± .18 (1.00) / **.75** ± .07 (.82)<br>1.50 ± .71 (1.00) / –"
+    assert row["Random"] == ".62 ± .18 (1.00) / **.75** ± .07 (.82)<br>1.50 ± .71 (1.00) / –<br>–"
     assert row["DR-CFGNN -DeN +OH"] == ".75 (.92) / .50 (.95)<br>1.33 (1.34) / –"
     assert row["DR-CFGNN +DeN +OH"] == "**1.00** (.93) / .50 (.96)<br>**1.00** (1.33) / –"
     assert row["GIST"] == "– (.57) / – (.55)<br>– (29.64) / –"
@@ -148,7 +148,7 @@ def test_a_dataset_without_a_preset_has_no_published_values(
 ) -> None:
     row = cells(tables["quality"], "Mine")
     assert row["Random"] == "–"
-    assert row[escape_markdown(ODD)] == "**1.00** / **.50**<br>**1.00** / –"
+    assert row[escape_markdown(ODD)] == "**1.00** / **.50**<br>**1.00** / –<br>–"
     assert [line.head[0] for line in tables["motif"].rows] == ["BA-2Motifs"]
 
 

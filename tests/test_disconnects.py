@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from edgeflip import CounterfactualSet, explain
 from edgeflip.core import PAD, EditSet, PairEdits, padded
+from edgeflip.metrics import METRICS, AnswerCase
 
 
 def graph_of(pairs, nodes):
@@ -95,3 +96,11 @@ def test_an_answer_that_cuts_says_so_in_sentence_rows_and_file(tmp_path):
 def test_a_graph_that_stays_in_as_many_parts_is_not_cut(pairs):
     answer = explain(Fewer(len(pairs)), graph_of(pairs, 3))
     assert answer.smallest.disconnects == (len(pairs) == 1)
+
+
+def test_validity_counts_answers_that_leave_the_graph_whole_apart():
+    whole = AnswerCase(answer=explain(Fewer(4), LOLLIPOP))
+    cut = AnswerCase(answer=explain(Fewer(3), graph_of([(0, 1), (1, 2), (2, 3)], 4), keep=1))
+    table = {name: METRICS[name].of for name in ("validity", "validity_connected")}
+    assert [of(whole) for of in table.values()] == [1.0, 1.0]
+    assert [of(cut) for of in table.values()] == [1.0, 0.0]

@@ -336,9 +336,10 @@ def test_a_method_that_failed_found_nothing_and_asked_nothing():
     values = {metric.name: metric.of(AnswerCase()) for metric in metrics_of("answer")}
     assert {name for name, value in values.items() if value is not None} == {
         "validity",
+        "validity_connected",
         "oracle_calls",
     }
-    assert values["validity"] == values["oracle_calls"] == 0
+    assert values["validity"] == values["validity_connected"] == values["oracle_calls"] == 0
 
 
 def relabelled(graph, edits, order):

@@ -45,7 +45,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         Metric("removals", "toy removals", removals, "down", style="number", also=("versus",)),
         Metric("toy_share", "toy share", lambda case: case.best.size < 2, "up", averaging="share"),
         Metric("toy_edges", "toy edges", edges_each, None, level="graphs", style="number"),
-        Metric("placed", "toy placed", removals, "up", place=Place("quality", line=2)),
+        Metric("placed", "toy placed", removals, "up", place=Place("quality", line=3)),
     ):
         monkeypatch.setitem(METRICS, toy.name, toy)
 

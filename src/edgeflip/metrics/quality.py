@@ -31,6 +31,14 @@ def validity(case: AnswerCase) -> float:
     return float(case.found)
 
 
+def validity_connected(case: AnswerCase) -> float:
+    """Whether a counterfactual was found that leaves the graph in no more parts than it has."""
+    if case.answer is None:
+        return 0.0
+    told = (*case.answer.counterfactuals, case.answer.smallest)
+    return float(any(entry is not None and not entry.disconnects for entry in told))
+
+
 def size(case: AnswerCase) -> int:
     """Number of edits."""
     return case.best.size

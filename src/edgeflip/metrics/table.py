@@ -112,6 +112,15 @@ _QUALITY = (
         also=("overview", "versus", "targets"),
     ),
     Metric(
+        "validity_connected",
+        "validity, connected",
+        quality.validity_connected,
+        "up",
+        only_found=False,
+        place=Place("quality", line=2),
+        also=("overview",),
+    ),
+    Metric(
         "fidelity",
         "fidelity",
         quality.fidelity,
