@@ -74,7 +74,8 @@ def test_a_new_row_of_the_table_is_measured_reported_and_listed(
             for row in csv.DictReader(file)
             if row["method"] == "random"
         }
-    mean = sum(row["removals"] for row in graphs) / len(graphs)
+    own = [row["removals"] for row in graphs if row["method"] == "random"]
+    mean = sum(own) / len(own)
     assert float(numbers["other", "removals"]) == pytest.approx(mean, abs=1e-5)
     assert numbers["quality", "placed"] == numbers["other", "removals"]
     assert {("other", "toy_share_low"), ("other", "toy_edges")} <= set(numbers)
