@@ -1,0 +1,333 @@
+"""This search against that of another version: the same oracles, graphs and seeds, graph by graph in turn.
+
+    git worktree add ../older 317d3ee
+    python benchmarks/guided.py ../older/src                          # test graphs, every set
+    python benchmarks/guided.py ../older/src --datasets bbbp --split val --graphs 60
+    python benchmarks/guided.py ../older/src --datasets ba_3motifs --noise    # and validity after noise
+
+Each version runs in a process of its own on one thread, with the oracle that this script trains or reads
+(--models), and fits what it learns on the training graphs. Every correctly predicted graph is explained by
+both, the one right after the other; who begins changes from graph to graph. What they answer is judged here:
+edits are applied again and asked about. "No less" is the 95 % bound of a paired bootstrap over the graphs
+that both answer. Times are CPU seconds and include certificates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parents[1] / "src"
+DATASETS = (
+    "ba_2motifs",
+    "ba_2motifs_3class",
+    "ba_3motifs",
+    "ba_4motifs",
+    "bbbp",
+    "mutag0",
+    "graph_twitter",
+    "graph_sst5",
+)
+SENTENCES = 100
+LARGE = 7
+
+
+class Version:
+    """A version of the package in a process of its own.
+
+    Args:
+        source: Its folder `src`.
+        models: Where oracles are, and where its fits are kept.
+        profile: The presets it uses.
+    """
+
+    def __init__(self, source: Path, models: Path, profile: str) -> None:
+        path = os.pathsep.join([str(source.resolve()), os.environ.get("PYTHONPATH", "")])
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--worker", str(models), profile],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        )
+
+    def ask(self, **question: Any) -> Any:
+        """What it answers to a question, see `work`."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"expected an answer to {question}, got none; see that version alone.")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print a row per dataset."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("other", type=Path, help="folder src of the other version")
+    parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
+    parser.add_argument("--split", choices=("val", "test"), default="test")
+    parser.add_argument("--graphs", type=int, help="at most so many; 100 of sentences, else all")
+    parser.add_argument("--profile", default="cpu")
+    parser.add_argument("--models", type=Path, default=Path("runs/guided"))
+    parser.add_argument(
+        "--noise", action="store_true", help="explain a noisy copy of each graph too"
+    )
+    parser.add_argument("--rows", type=Path, help="file that gets a JSON line per graph")
+    options = parser.parse_args(argv)
+    versions = [
+        Version(source, options.models, options.profile) for source in (options.other, HERE)
+    ]
+    print(
+        "Each cell: the other version, then this one. Bounds: this minus the other, where both answer."
+    )
+    print(
+        "| set | oracle | graphs | answered | within 7 | connected | edits | bound | fidelity | bound | "
+        "minimality | bound | VaN | bound | model passes | CPU s | ratio | explain_many |"
+    )
+    print("| --- " * 18 + "|")
+    try:
+        for dataset in options.datasets:
+            print(_row(dataset, versions, options), flush=True)
+    finally:
+        for version in versions:
+            version.close()
+
+
+def _row(dataset: str, versions: list[Version], options: argparse.Namespace) -> str:
+    import torch
+
+    from edgeflip import load_dataset
+    from edgeflip.training import oracle_for
+
+    torch.set_num_threads(1)
+    bundle = load_dataset(dataset)
+    oracle = oracle_for(bundle, options.models / dataset / "oracle", profile=options.profile)
+    graphs = list(getattr(bundle, options.split))
+    labels = oracle.predict(graphs).tolist()
+    right = [index for index, graph in enumerate(graphs) if labels[index] == int(graph.y)]
+    limit = options.graphs or (SENTENCES if dataset.startswith("graph_") else len(right))
+    judge = _Judge(oracle, dataset, noise=options.noise)
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    for version in versions:
+        version.ask(dataset=dataset, split=options.split, index=right[0])
+    for turn, index in enumerate(right[:limit]):
+        found: list[Any] = [None, None]
+        for which in (turn % 2, 1 - turn % 2):
+            answer = versions[which].ask(dataset=dataset, split=options.split, index=index)
+            noisy = judge.noisy_edges(graphs[index])
+            if noisy is not None:
+                answer["noisy"] = versions[which].ask(
+                    dataset=dataset, split=options.split, index=index, edges=noisy
+                )["labels"]
+            found[which] = judge.judged(graphs[index], answer)
+        rows.append((found[0], found[1]))
+    many = [
+        version.ask(dataset=dataset, split=options.split, many=right[:limit])["seconds"]
+        for version in versions
+    ]
+    if options.rows is not None:
+        options.rows.parent.mkdir(parents=True, exist_ok=True)
+        with options.rows.open("a", encoding="utf-8") as file:
+            for index, (other, this) in zip(right, rows, strict=False):
+                line = {"dataset": dataset, "index": index, "other": other, "this": this}
+                file.write(json.dumps(line) + "\n")
+    return _cells(dataset, oracle.fingerprint(), rows, [seconds / len(rows) for seconds in many])
+
+
+class _Judge:
+    """Figures of answers, from the edits alone."""
+
+    def __init__(self, oracle: Any, dataset: str, *, noise: bool) -> None:
+        self._oracle, self._dataset, self._noise = oracle, dataset, noise
+
+    def noisy_edges(self, graph: Any) -> list[list[int]] | None:
+        """The edges of a noisy copy, the same for both versions."""
+        from edgeflip.core import Noise, add_noise
+
+        if not self._noise:
+            return None
+        noisy = add_noise(graph, Noise.for_dataset(self._dataset), seed=0)
+        edges: list[list[int]] = noisy.edge_index.tolist()
+        return edges
+
+    def judged(self, graph: Any, answer: dict[str, Any]) -> dict[str, Any]:
+        """What an answer is worth: its edits applied again and asked about."""
+        import torch
+
+        from edgeflip.core import PAD, EditSet, PairEdits
+        from edgeflip.metrics.quality import _proper_subsets
+        from edgeflip.oracle import MeteredOracle
+
+        kept = {
+            "found": answer["edits"] is not None,
+            "cpu": answer["cpu"],
+            "calls": answer["calls"],
+        }
+        if not kept["found"]:
+            return kept
+        space = PairEdits.of(graph)
+        edits = EditSet(
+            [tuple(pair) for pair in answer["edits"]["added"]],
+            [tuple(pair) for pair in answer["edits"]["removed"]],
+        )
+        row = space.row(edits)
+        before, after = self._oracle.predict_proba([graph, space.edited(edits)])
+        label = int(before.argmax())
+        if int(after.argmax()) == label:
+            raise SystemExit(f"an answer about {self._dataset} does not flip: {edits}")
+        minimality = 1.0
+        if len(edits) > 1:
+            rows = torch.where(_proper_subsets(len(edits)), row, PAD)
+            outputs = MeteredOracle(self._oracle).answer(space, space.normalise(rows))
+            minimality = float((outputs.argmax(dim=1) == label).double().mean())
+        kept |= {
+            "size": len(edits),
+            "smallest": answer["smallest"],
+            "fidelity": float(before[label] - after[label]),
+            "minimality": minimality,
+            "connected": not bool(space.disconnects(row[None])[0]),
+        }
+        if "noisy" in answer:
+            kept["van"] = float(bool(set(answer["labels"]) & set(answer["noisy"])))
+        return kept
+
+
+def _cells(
+    dataset: str, oracle: str, rows: list[tuple[dict[str, Any], dict[str, Any]]], many: list[float]
+) -> str:
+    both = [pair for pair in rows if pair[0]["found"] and pair[1]["found"]]
+
+    def count(test: Callable[[dict[str, Any]], bool]) -> str:
+        return " : ".join(str(sum(test(pair[side]) for pair in rows)) for side in (0, 1))
+
+    def mean(name: str, pairs: Sequence[Any], digits: str = ".3f") -> str:
+        values = [[pair[side][name] for pair in pairs] for side in (0, 1)]
+        return " : ".join(f"{sum(column) / max(1, len(column)):{digits}}" for column in values)
+
+    cells = [
+        dataset,
+        oracle,
+        str(len(rows)),
+        count(lambda one: one["found"]),
+        count(lambda one: one["found"] and one["smallest"] <= LARGE),
+        count(lambda one: one["found"] and one["connected"]),
+    ]
+    for name, larger in (("size", False), ("fidelity", True), ("minimality", True), ("van", True)):
+        known = [pair for pair in both if name in pair[0]]
+        cells += (
+            [mean(name, known), _bound(known, name, larger_is_better=larger)]
+            if known
+            else ["–"] * 2
+        )
+    spent = [sum(pair[side]["cpu"] for pair in rows) for side in (0, 1)]
+    cells += [mean("calls", rows, ".0f"), mean("cpu", rows, ".4f"), f"{spent[1] / spent[0]:.2f}"]
+    cells.append(f"{many[0]:.4f} : {many[1]:.4f} ({many[1] / (spent[0] / len(rows)):.2f})")
+    return f"| {' | '.join(cells)} |"
+
+
+def _bound(pairs: Sequence[Any], name: str, *, larger_is_better: bool) -> str:
+    """The 95 % interval of the mean difference, and whether it excludes "no worse"."""
+    import numpy as np
+
+    gaps = np.array([pair[1][name] - pair[0][name] for pair in pairs], dtype=float)
+    drawn = np.random.default_rng(0).integers(0, len(gaps), size=(10_000, len(gaps)))
+    low, high = np.percentile(gaps[drawn].mean(axis=1), [2.5, 97.5])
+    worse = high < 0 if larger_is_better else low > 0
+    return f"{low:+.3f} … {high:+.3f}{' worse' if worse else ''}"
+
+
+def work(models: Path, profile: str) -> None:
+    """Answer questions on standard input, a JSON line each; works with either version.
+
+    A question names a dataset, a split and the `index` of a graph, or `many` of them; with `edges` the
+    graph has those instead of its own.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    out, sys.stdout = sys.stdout, sys.stderr
+    ready: dict[str, tuple[Any, Any]] = {}
+    for line in sys.stdin:
+        question = json.loads(line)
+        name = question["dataset"]
+        if name not in ready:
+            ready[name] = _fitted(name, models, profile)
+        explainer, bundle = ready[name]
+        graphs = getattr(bundle, question["split"])
+        if "many" in question:
+            chosen = [graphs[index] for index in question["many"]]
+            started = time.process_time()
+            explainer.explain_many(chosen)
+            answer: dict[str, Any] = {"seconds": time.process_time() - started}
+        else:
+            answer = _explained(explainer, graphs[question["index"]], question.get("edges"))
+        print(json.dumps(answer), file=out, flush=True)
+
+
+def _explained(explainer: Any, graph: Any, edges: Any) -> dict[str, Any]:
+    import torch
+
+    if edges is not None:
+        graph = graph.clone()
+        graph.edge_index = torch.tensor(edges)
+    started = time.process_time()
+    answer = explainer.explain(graph)
+    spent = time.process_time() - started
+    best, kept = answer.best, answer.counterfactuals
+    smallest = getattr(answer, "smallest", None) or min(kept, key=lambda e: e.size, default=None)
+    return {
+        "cpu": spent,
+        "calls": answer.trace.oracle_calls,
+        "edits": None if best is None else best.edits.to_dict(),
+        "smallest": None if smallest is None else smallest.size,
+        "labels": sorted({int(entry.label) for entry in kept}),
+    }
+
+
+def _fitted(name: str, models: Path, profile: str) -> tuple[Any, Any]:
+    """The explainer of this version, with the shared oracle."""
+    from safetensors.torch import load_file
+
+    import edgeflip
+    from edgeflip import GCNClassifier, ModelOracle, list_explainers, load_dataset, make_explainer
+
+    folder = models / name / "oracle"
+    saved = json.loads((folder / "config.json").read_text("utf-8"))["config"]
+    shape = {**saved["model"], "layers": tuple(saved["model"]["layers"])}
+    model = GCNClassifier(**shape)
+    model.load_state_dict(load_file(folder / "model.safetensors"))
+    oracle = ModelOracle(model, class_names=saved["class_names"])
+    bundle = load_dataset(name)
+    ours = "edgeflip" in list_explainers()
+    settings = {} if ours else {"denoise": False}
+    made = make_explainer(
+        "edgeflip" if ours else "dr-cfgnn", dataset=name, profile=profile, overrides=settings
+    )
+    # A fit belongs to the code that made it.
+    place = models / name / f"fit-{Path(edgeflip.__file__).parents[2].name}-{profile}"
+    if place.exists():
+        return made.restore(place, oracle), bundle
+    made.fit(bundle.train, oracle).save(place)
+    return made, bundle
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        work(Path(sys.argv[2]), sys.argv[3])
+    else:
+        main()
