@@ -170,7 +170,7 @@ def test_large_stacks_are_worked_off_in_chunks_with_the_same_logits(
     model = classifier()
     x, adjacency = torch.rand(10, 9, 6), random_adjacency(10, 9, loops=True)
     whole = dense_logits(model, model.project(x), adjacency)
-    monkeypatch.setattr("edgeflip.oracle.gcn._CHUNK_VALUES", 3 * 9 * 9)
+    monkeypatch.setattr("edgeflip.oracle.dense_gcn._CHUNK_VALUES", 3 * 9 * 9)
     assert torch.allclose(dense_logits(model, model.project(x), adjacency), whole, atol=1e-6)
     shared = dense_logits(model, model.project(x[0]), adjacency)
     assert torch.allclose(shared[0], whole[0], atol=1e-6)

@@ -16,7 +16,6 @@ from edgeflip.core import (
     EditSpace,
     PairEdits,
     PairSpace,
-    base_adjacency,
     edge_attributes,
     no_graph,
 )
@@ -30,7 +29,7 @@ from edgeflip.oracle.calling import (
     device_for,
     joined,
 )
-from edgeflip.oracle.dense_gcn import DenseGraph
+from edgeflip.oracle.dense_path import DenseVersions, binds_graphs, offers_dense_path
 from edgeflip.oracle.outputs import (
     OutputReader,
     Returns,
@@ -52,9 +51,6 @@ DENSE_NODE_LIMIT = 128
 
 # Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
 _DENSE_BATCH, _SPARSE_BATCH = 1024, 256
-
-# Candidates beyond which matrices are made for no more of them than are there.
-_FEW = 64
 
 
 class ModelOracle:
@@ -172,7 +168,7 @@ class ModelOracle:
     @property
     def _is_dense_model(self) -> bool:
         # A function around the model, or a forward of a subclass, would be passed by.
-        return self.call in (None, "tensors") and _offers_dense_path(type(self.model))
+        return self.call in (None, "tensors") and offers_dense_path(type(self.model))
 
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:
         """Class probabilities of graphs [len(graphs), C]."""
@@ -339,59 +335,23 @@ class ModelOracle:
         return self._outputs(space.apply(rows))
 
     def _dense_outputs(self, space: PairEdits, rows: Tensor) -> Any:
-        """Logits by the dense path, in matrices that stay from call to call.
+        versions = self._versions(space.pairs)
+        return self._guarded(lambda: versions.logits(space, rows))
 
-        The matrices of a batch are the largest thing there is. They are laid out once per graph, and
-        the few cells that differ are set before and set back after each call.
-        """
-        logits, room = self._prepare(space.pairs, len(rows))
-        indices, values = space.cells(rows)
-        indices, values = indices.to(self.device), values.to(room)
-        cells = room.view(-1)
-        cells[indices] = values
-        try:
-            return self._guarded(lambda: logits(room[: len(rows)]))
-        finally:
-            cells[indices] = 1.0 - values
-
-    def dense_versions(self, space: PairEdits, rows: Tensor) -> tuple[DenseGraph, Tensor] | None:
-        """Our own GCN bound to a graph, and a matrix per candidate; None for other models."""
-        if not (self.uses_dense_path(space.input) and _binds_graphs(type(self.model))):
+    def dense_versions(self, space: PairEdits) -> DenseVersions | None:
+        """A graph on the dense path of our own GCN; None for other models."""
+        if not (self.uses_dense_path(space.input) and binds_graphs(type(self.model))):
             return None
-        _, room = self._prepare(space.pairs, len(rows))
-        matrices = room[: len(rows)].clone()
-        indices, values = space.cells(rows)
-        matrices.view(-1)[indices.to(self.device)] = values.to(matrices)
-        return self._local.prepared[3], matrices
+        return self._versions(space.pairs)
 
-    def _prepare(self, pairs: PairSpace, count: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
-        """Logits of matrices, bound once per graph and thread, and matrices for so many candidates."""
-        prepared = getattr(self._local, "prepared", None)
-        if prepared is None or prepared[0] is not pairs:
-            prepared = self._bind(pairs)
-        _, logits, room, bound = prepared
-        if len(room) < count:
-            # Where a few are needed, soon a few more will be; making many takes longer than asking.
-            limit = count if count > _FEW else 4 * count
-            room = room[:1].repeat(min(limit, self._step(pairs.graph)), 1, 1)
-        self._local.prepared = (pairs, logits, room, bound)
-        return logits, room
-
-    def _bind(self, pairs: PairSpace) -> tuple[Any, ...]:
-        """What edits do not change."""
-        model: Any = self.model
-        x = pairs.graph.x.to(self.device)
-        matrix = base_adjacency(pairs).to(x)
-        if _binds_graphs(type(model)):
-            bound = self._guarded(lambda: model.on_graph(x))
-            return pairs, bound.logits, matrix.to(bound.projected)[None], bound
-        projected = self._guarded(lambda: model.project(x))
-
-        def logits(matrices: Tensor) -> Tensor:
-            found: Tensor = model.dense_logits(projected, matrices)
-            return found
-
-        return pairs, logits, matrix.to(projected)[None], None
+    def _versions(self, pairs: PairSpace) -> DenseVersions:
+        """The model bound to a graph, once per graph and thread."""
+        known: DenseVersions | None = getattr(self._local, "versions", None)
+        if known is None or known.pairs is not pairs:
+            most = self._step(pairs.graph)
+            known = self._guarded(lambda: DenseVersions(self.model, pairs, self.device, most))
+            self._local.versions = known
+        return known
 
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
@@ -459,22 +419,3 @@ class ModelOracle:
             _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
         )
         return max(1, min(limit, self.memory // per_graph))
-
-
-def _binds_graphs(kind: type) -> bool:
-    """Whether the class that defines `on_graph` also defines the ways it must agree with."""
-    ways = ("on_graph", "dense_logits", "project", "forward")
-    for base in kind.__mro__:
-        own = vars(base)
-        if any(way in own for way in ways):
-            return all(way in own for way in ways)
-    return False
-
-
-def _offers_dense_path(kind: type) -> bool:
-    """Whether the class that defines `dense_logits` also defines the `forward` it must agree with."""
-    for base in kind.__mro__:
-        names = vars(base)
-        if "dense_logits" in names or "forward" in names:
-            return "dense_logits" in names and "forward" in names and hasattr(kind, "project")
-    return False

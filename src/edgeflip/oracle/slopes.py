@@ -51,7 +51,9 @@ def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -
     inner = oracle.oracle if isinstance(oracle, MeteredOracle) else oracle
     if not isinstance(inner, ModelOracle) or inner.returns != "logits":
         return None
-    if inner.dense_versions(space, torch.empty(1, 0, dtype=torch.long)) is not None:
+    with inner.frozen(), torch.no_grad():
+        is_dense = inner.dense_versions(space) is not None
+    if is_dense:
         return _MessageSlopes(inner, space, goal)
     return None if inner.task == "regression" else _WeightSlopes.if_they_agree(inner, space, goal)
 
@@ -72,9 +74,10 @@ class _MessageSlopes:
         """See `PairSlopes`."""
         oracle = self._oracle
         with oracle.frozen():
-            versions = oracle.dense_versions(self._space, rows)
+            versions = oracle.dense_versions(self._space)
             assert versions is not None
-            bound, matrices = versions
+            assert versions.bound is not None
+            bound, matrices = versions.bound, versions.matrices(self._space, rows)
             messages = bound.layers.messages(matrices).detach().requires_grad_()
             with torch.enable_grad():
                 logits = oracle.logits_with(lambda: bound.logits_of_messages(messages), len(rows))
@@ -137,12 +140,14 @@ class _WeightSlopes:
     ) -> _WeightSlopes | None:
         """None where the model takes no weights, or weights do not stand for all it reads of an edge."""
         made = cls(oracle, space, goal)
-        few = space.pairs.edge_ids[:1]
         try:
-            same = made._soft(few).agree(oracle.predict_proba([space.input]))
+            soft = made._soft(space.pairs.edge_ids[:1])
+            same = soft.agree(oracle.predict_proba([space.input]))
+            with torch.enable_grad():
+                flows = soft.logits(soft.original.clone().requires_grad_()).requires_grad
         except (NotApplicableError, OracleError):
             return None
-        return made if bool(same.all()) else None
+        return made if flows and bool(same.all()) else None
 
     def of(self, rows: Tensor, ids: Tensor) -> Tensor:
         """See `PairSlopes`."""

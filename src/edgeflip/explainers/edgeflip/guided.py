@@ -77,6 +77,7 @@ class GuidedBeam:
         # Where there are no slopes, more questions make up for them.
         self._moves = settings.moves if slopes else settings.moves + 2 * settings.slope_moves
         self._singles_tried = settings.singles if slopes else 2 * settings.singles
+        self._chance = search.generator("ties of the beam")
         self._known_rules: dict[tuple[int, ...], bool] = {}
 
     def grow(self, enough: Callable[[int], bool]) -> None:
@@ -221,7 +222,8 @@ class GuidedBeam:
             if key not in self._known_rules:
                 self._known_rules[key] = space.rules_allow(states.rows[place])
             (lawful if self._known_rules[key] else others).append(place)
-        return states.at(torch.tensor(lawful + others[: max(2, width // 4)], dtype=torch.long))
+        seats = max(width - len(lawful), width // 4, 2)
+        return states.at(torch.tensor(lawful + others[:seats], dtype=torch.long))
 
     def _is_hopeless(self, trail: list[float], size: int) -> bool:
         """Whether the recent strides, taken at all levels left, would not reach the goal."""
@@ -239,8 +241,9 @@ class GuidedBeam:
             done |= ~self._allowed(states.rows, pool[:, None])
             self._rewire(states, size)
         left = max(0, int((~done).sum(dim=1).max()))
-        guess = (states.margins[:, None] + states.effects).amax(dim=2).masked_fill(done, -math.inf)
-        chosen = guess.topk(min(self._moves, left), dim=1).indices
+        guess = self._levelled((states.margins[:, None] + states.effects).amax(dim=2))
+        guess = guess.masked_fill(done, -math.inf)
+        chosen = self._most_promising(guess, left)
         further = min(settings.slope_moves, left - chosen.size(1))
         if further > 0 and (slopes := self._slope(states.rows)) is not None:
             slopes = slopes.masked_fill(done, -math.inf).scatter(1, chosen, -math.inf)
@@ -260,6 +263,37 @@ class GuidedBeam:
         known = ~found.isnan().any(dim=1)
         effects[parents[known], places[known]] = found[known]
         self._take(size + 1, rows, margins, effects, states.leapt, parents)
+
+    def _levelled(self, margins: Tensor) -> Tensor:
+        """Margins to compare by.
+
+        What reaches the goal and still waits was refused by a rule. No margin says what the rule wants,
+        so all of these are worth the same, and chance decides between them.
+        """
+        if not self._search.space.has_rules:
+            return margins
+        chance = torch.rand(margins.shape, generator=self._chance)
+        return torch.where(margins > 0, chance, margins)
+
+    def _most_promising(self, guess: Tensor, left: int) -> Tensor:
+        """Places of the moves with the best guesses [states, moves].
+
+        Rules may want more of one sort, so with rules every sort has its share.
+        """
+        if not self._search.space.has_rules:
+            return guess.topk(min(self._moves, left), dim=1).indices
+        groups = [torch.isin(self._pool, ids) for ids in self._search.space.groups.values()]
+        groups = [group for group in groups if bool(group.any())]
+        share = max(1, self._moves // len(groups))
+        return torch.cat(
+            [
+                guess.masked_fill(~group, -math.inf)
+                .topk(min(share, int(group.sum()), left), dim=1)
+                .indices
+                for group in groups
+            ],
+            dim=1,
+        )
 
     def _allowed(self, rows: Tensor, moves: Tensor) -> Tensor:
         """Which states may grow by which moves [states, moves].
@@ -320,6 +354,7 @@ class GuidedBeam:
 
     def _chosen(self, margins: Tensor, width: int) -> Tensor:
         """Indices of the best: half by their best way, half with a share for every way."""
+        margins = self._levelled(margins)
         ways = margins.size(1)
         best = margins.amax(dim=1).nan_to_num(nan=-math.inf)
         if ways == 1:

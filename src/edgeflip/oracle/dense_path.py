@@ -1,0 +1,90 @@
+"""One graph on the dense path: what edits do not change is made once, matrices stay from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from edgeflip.core import PairEdits, PairSpace, base_adjacency
+from edgeflip.oracle.dense_gcn import DenseGraph
+
+# Candidates beyond which matrices are made for no more of them than are there.
+_FEW = 64
+
+
+class DenseVersions:
+    """A model with a dense path, bound to the nodes of one graph.
+
+    The matrices of a batch are the largest thing there is. They are laid out once per graph, and the few
+    cells that differ are set before and set back after each call.
+
+    Args:
+        model: A model with `project` and `dense_logits`.
+        pairs: The graph.
+        device: Where the model runs.
+        most: Matrices at most.
+
+    Attributes:
+        pairs: The graph.
+        bound: Our own GCN bound to it; None for other models.
+    """
+
+    def __init__(self, model: Any, pairs: PairSpace, device: torch.device, most: int) -> None:
+        x = pairs.graph.x.to(device)
+        self.pairs, self._device, self._most = pairs, device, most
+        self.bound: DenseGraph | None = model.on_graph(x) if binds_graphs(type(model)) else None
+        self._logits: Callable[[Tensor], Tensor]
+        if self.bound is not None:
+            self._logits, kind = self.bound.logits, self.bound.projected
+        else:
+            kind = projected = model.project(x)
+            self._logits = lambda matrices: model.dense_logits(projected, matrices)
+        self._room = base_adjacency(pairs).to(kind)[None]
+
+    def logits(self, space: PairEdits, rows: Tensor) -> Tensor:
+        """Logits of edited graphs [rows, C]."""
+        room = self._matrices(len(rows))
+        indices, values = space.cells(rows)
+        indices, values = indices.to(self._device), values.to(room)
+        cells = room.view(-1)
+        cells[indices] = values
+        try:
+            return self._logits(room[: len(rows)])
+        finally:
+            cells[indices] = 1.0 - values
+
+    def matrices(self, space: PairEdits, rows: Tensor) -> Tensor:
+        """Adjacency matrices of edited graphs, ones on the diagonal, to keep [rows, n, n]."""
+        made = self._room[:1].repeat(len(rows), 1, 1)
+        indices, values = space.cells(rows)
+        made.view(-1)[indices.to(self._device)] = values.to(made)
+        return made
+
+    def _matrices(self, count: int) -> Tensor:
+        if len(self._room) < count:
+            # Where a few are needed, soon a few more will be; making many takes longer than asking.
+            limit = count if count > _FEW else 4 * count
+            self._room = self._room[:1].repeat(min(limit, self._most), 1, 1)
+        return self._room
+
+
+def binds_graphs(kind: type) -> bool:
+    """Whether the class that defines `on_graph` also defines the ways it must agree with."""
+    return _first_defines_all(kind, ("on_graph", "dense_logits", "project", "forward"))
+
+
+def offers_dense_path(kind: type) -> bool:
+    """Whether the class that defines `dense_logits` also defines the `forward` it must agree with."""
+    return _first_defines_all(kind, ("dense_logits", "forward")) and hasattr(kind, "project")
+
+
+def _first_defines_all(kind: type, names: tuple[str, ...]) -> bool:
+    """Whether the first class of the line that has one of some methods has all of them."""
+    for base in kind.__mro__:
+        own = vars(base)
+        if any(name in own for name in names):
+            return all(name in own for name in names)
+    return False
