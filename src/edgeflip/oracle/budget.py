@@ -195,8 +195,10 @@ class MeteredOracle:
             raise self.exhausted()
 
     def spend(self, passes: int) -> None:
-        """Count passes of the model that were made in another way; raises when there are none left."""
+        """Count passes of the model that are made in another way; raises when so many are not left."""
         self.check()
+        if passes > self.remaining:
+            raise self.exhausted()
         self.calls += passes
 
     def predict_proba(self, graphs: Sequence[Data]) -> Tensor:

@@ -57,7 +57,7 @@ class GuidedBeam:
     Args:
         search: The search.
         settings: Widths and limits.
-        pool: Moves to grow by, ascending [moves].
+        pool: Moves to grow by, the most promising first where they are too many to try all [moves].
         slopes: Where they come from, None for a black box.
     """
 
@@ -69,7 +69,8 @@ class GuidedBeam:
         slopes: PairSlopes | None,
     ) -> None:
         self._search, self._settings = search, settings
-        self._pool, self._slopes = pool, slopes
+        self._pool, self._slopes = pool.sort().values, slopes
+        self._by_promise = pool
         self._largest = min(settings.max_edits, search.space.max_cost)
         self._waiting: dict[int, list[States]] = {}
         self._start = _margins(search, search.output[None])[0]
@@ -110,7 +111,7 @@ class GuidedBeam:
         if len(pool) > self._singles_tried:
             slopes = self._slope(torch.empty(1, 0, dtype=torch.long))
             if slopes is None:
-                tried = pool[: self._singles_tried]
+                tried = self._by_promise[: self._singles_tried].sort().values
             else:
                 best = slopes[0].topk(self._singles_tried).indices
                 tried = pool[best.sort().values]
