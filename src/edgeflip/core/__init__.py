@@ -49,6 +49,7 @@ from edgeflip.core.names import (
     Phrase,
     edge_noun,
     node_names,
+    node_noun,
 )
 from edgeflip.core.noise import (
     Noise,
@@ -118,6 +119,7 @@ __all__ = [
     "no_graph",
     "node_features",
     "node_names",
+    "node_noun",
     "non_edges",
     "padded",
     "plain_adjacency",
