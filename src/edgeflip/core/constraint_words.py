@@ -35,7 +35,7 @@ def in_short(
         nouns: What a node and an edge are called.
     """
     names = [*_rule_names(limits), *lost_rules]
-    chemistry = "PossibleMolecule" in names
+    chemistry = bool(_CHEMISTRY.intersection(names))
     asked = _numbers(limits) + _places_in_short(limits, nouns, room=not chemistry)
     if "stays_connected" in names and not chemistry:
         asked.append("no further parts")
@@ -57,7 +57,7 @@ def _places_in_short(limits: Constraints, nouns: tuple[str, str], *, room: bool)
     if limits.forbidden_pairs:
         words.append(f"{_pairs(limits.forbidden_pairs, 'pair')} kept apart")
     if limits.room and room:
-        words.append(f"few new {edge}s at {_nodes(limits.room, node)}")
+        words.append(f"a limit on new {edge}s at {_nodes(limits.room, node)}")
     return words
 
 

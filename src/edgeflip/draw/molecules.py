@@ -181,7 +181,6 @@ class _View:
     def _casing(self, move: Move) -> list[Item]:
         """Paper under a new bond where it crosses others, and nowhere near an atom."""
         way = self._routes[move.key]
-        length = way_length(way)
         others = [(self._places[u], self._places[v]) for u, v in self.sketch.bonds]
         order = [each.key for each in self._subject.moves]
         below = order[: order.index(move.key)]
@@ -189,7 +188,10 @@ class _View:
         lines = [*others, *(sampled(self._routes[key]) for key in met)]
         pieces: list[Item] = []
         for share in (share for line in lines for share in crossings(way, line)):
-            at, half = along(way, share), _CASING / length
+            at = along(way, share)
+            near = along(way, max(0.0, share - 0.01)), along(way, min(1.0, share + 0.01))
+            # A way is not as fast everywhere.
+            half = 0.02 * _CASING / max(math.dist(*near), 1e-6)
             if all(math.dist(at, place) > _CLEAR for place in self._places.values()):
                 steps = (share - half, share - half / 2, share, share + half / 2, share + half)
                 piece = tuple(along(way, min(1.0, max(0.0, step))) for step in steps)

@@ -38,7 +38,7 @@ _GAP, _LEVEL = 26.0, 17.0
 _ABOVE, _BELOW, _ROW, _DEEPEST = 19.0, 9.0, 28.0, 300.0
 _ROUNDING = 9.0
 # From a link of a column to its word, and how far the links of a word may spread without a stem.
-_NEAR_WORD, _TALL = 6.0, 9.0
+_NEAR_WORD, _TALL = 7.5, 9.0
 
 
 def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
