@@ -128,7 +128,7 @@ def test_links_that_carry_the_prediction_are_dark():
     drawing = drawing_of(subject)
     assert len(lines_of(shown(subject, drawing.panels[0]), "core-edge")) == 2
     assert len(lines_of(drawing.panels[0].under([]), "core-edge")) == 4
-    assert "Dark links carry the prediction before the edits." in drawing.caption
+    assert "Heavy links carry the prediction before the edits." in drawing.caption
 
 
 def test_narrow_pages_get_a_column_with_links_left_and_right():

@@ -66,7 +66,7 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
 
 def _caption(subject: Subject, before: str, after: str) -> str:
     sides = f" Links {before} are before, links {after} after." if subject.choices else ""
-    core = f" Dark links {subject.core_words}." if subject.core_edges else ""
+    core = f" Heavy links {subject.core_words}." if subject.core_edges else ""
     loops = f" {note}" if (note := loops_note(subject.graph)) else ""
     return f"A link joins a word to the word it depends on.{sides}{core}{loops}"
 
