@@ -235,5 +235,5 @@
     });
   }
 
-  return { holds, keysOf, outputOf, verdict, withoutOne, read, run };
+  return { holds, keysOf, outputOf, shareOf, verdict, withoutOne, read, run };
 });
