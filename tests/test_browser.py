@@ -342,6 +342,13 @@ def test_the_script_says_what_is_left_of_an_answer(scripts):
     assert scripts.evaluate(verdict, [text, 3]) == "With both edits the model says house (.80)."
 
 
+def test_the_script_draws_no_bar_for_what_is_written_as_nothing(scripts):
+    share = "([figure, value]) => answerScript.shareOf({ figures: [figure], shares: [value] }, 0)"
+    assert scripts.evaluate(share, [".00", 0.0031]) == 0
+    assert scripts.evaluate(share, [".01", 0.0062]) == 0.0062
+    assert scripts.evaluate(share, ["1.00", 0.9999]) == 0.9999
+
+
 def test_the_gallery_script_chooses_and_orders(scripts):
     shown = "([card, chosen]) => galleryScript.shown(card, {edits: new Set(chosen)})"
     assert scripts.evaluate(shown, [{"edits": ["1"]}, []])

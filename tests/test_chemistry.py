@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from edgeflip.datasets.chemistry import (
 )
 from edgeflip.errors import GraphError
 from edgeflip.oracle.gcn import GCNClassifier
+from edgeflip.search import Certificate, proof_in_words
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'edgeflip[chem]'")
 
@@ -250,3 +252,22 @@ def test_the_share_of_possible_molecules_is_counted():
     assert valid_share([]) is None
     assert valid_share([benzene, neopentane]) == 1.0
     assert valid_share([benzene, impossible]) == 0.5
+
+
+def test_a_proof_under_chemistry_is_told_in_plain_words_and_kept_exactly():
+    graph = molecule_graph("NC1=NC(=O)N(C=C1)CCO")
+    limits = molecule_constraints(graph)
+    space = PairEdits.of(graph, limits)
+    assert space.conditions_in_short == "under the rules of chemistry"
+    assert space.conditions.startswith("limited room for new edges at nodes 0–")
+    entry = SimpleNamespace(cost=3)
+    proof = Certificate(2, (31,), space.conditions)
+    answer = SimpleNamespace(space=space, certificate=proof, smallest=entry)
+    told = proof_in_words(answer, entry)
+    assert told == (
+        "No single edit does under the rules of chemistry: all 31 were tried. "
+        "Larger sets were tried only in part."
+    )
+    # A proof under other constraints than the answer's is told as it says itself.
+    answer.certificate = Certificate(2, (31,), "at most 9 edits")
+    assert proof_in_words(answer, entry).startswith("No single edit does (with at most 9 edits):")

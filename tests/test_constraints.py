@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
+from edgeflip.core.constraint_words import in_short
 from edgeflip.core.constraints import FREE, Constraints
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import PairSpace, edge_pairs
@@ -287,3 +288,37 @@ def test_words_of_many_constraints_stay_short():
     assert both.describe() == "at most 3 edits, nodes 0–2, 7 and 9 frozen and 40 edges kept"
     assert Constraints(frozen_nodes=range(0, 40, 2)).describe() == "20 nodes frozen"
     assert Constraints().describe() == ""
+
+
+IN_SHORT = IN_WORDS | {
+    "frozen_nodes": (range(25), "atoms 0–24 left alone"),
+    "frozen_edges": ({(1, 0)}, "bond (0, 1) kept"),
+    "room": ({3: 1, 7: 0}, "a limit on new bonds at atoms 3 and 7"),
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Constraints)])
+def test_every_kind_of_constraint_is_told_to_readers_too(name):
+    value, words = IN_SHORT[name]
+    told = in_short(Constraints(**{name: value}), nouns=("atom", "bond"))
+    assert told == f"under the constraints ({words})"
+
+
+class PossibleMolecule:
+    def __call__(self, graph, edits):
+        return True
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_chemistry_asks_is_not_listed_but_what_else_is_asked_is(lost):
+    rules, names = ((), ("NoSmallRing",)) if lost else ((PossibleMolecule(),), ())
+    limits = Constraints(room={3: 1}, keep_connected=True, rules=rules)
+    assert in_short(limits, names) == "under the rules of chemistry"
+    more = dataclasses.replace(limits, max_edits=3, rules=(*limits.rules, max))
+    told = "under the rules of chemistry and the constraints (at most 3 edits and the rule “max”)"
+    assert in_short(more, names) == told
+    assert "limited room for new edges at node 3" in more.describe()
+
+
+def test_without_constraints_there_is_nothing_to_tell():
+    assert in_short(Constraints()) == ""

@@ -132,7 +132,7 @@ def test_the_core_is_dark_numbered_and_to_the_right():
     inside = [places[f"node {node}"][0] for node in range(5)]
     outside = [places[f"node {node}"][0] for node in (5, 6, 7)]
     assert sum(inside) / 5 > max(outside)
-    assert "Filled nodes carry the prediction." in drawing.caption
+    assert "Filled nodes carry the prediction before the edits." in drawing.caption
 
 
 def test_a_ring_in_the_core_is_a_regular_polygon():

@@ -1,6 +1,5 @@
 """Sentences as pictures: words in order, links before on one side and after on the other."""
 
-from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from edgeflip.core import EditSet
+from edgeflip.core import EditSet, FactualSubgraph
 from edgeflip.draw import Canvas, Disc, Line, Picture, Words, drawing_of
 from edgeflip.draw.brackets import Span, feet_of, levels_of
 from edgeflip.draw.characters import clean_word
@@ -124,11 +123,12 @@ def test_words_of_edits_are_bold_while_an_edit_touches_them():
 
 
 def test_links_that_carry_the_prediction_are_dark():
-    subject = replace(tweet(BEST), core_edges=frozenset({(0, 2), (0, 1)}))
+    core = FactualSubgraph((0, 1, 2), ((0, 2), (0, 1)), 1.0)
+    subject = subject_of(sentence(TWEET, LINKS), [BEST], core)
     drawing = drawing_of(subject)
     assert len(lines_of(shown(subject, drawing.panels[0]), "core-edge")) == 2
     assert len(lines_of(drawing.panels[0].under([]), "core-edge")) == 4
-    assert "carry the prediction" in drawing.caption
+    assert "Heavy links carry the prediction before the edits." in drawing.caption
 
 
 def test_narrow_pages_get_a_column_with_links_left_and_right():

@@ -50,6 +50,7 @@ from edgeflip.core.names import (
     Phrase,
     edge_noun,
     node_names,
+    node_noun,
 )
 from edgeflip.core.noise import (
     Noise,
@@ -119,6 +120,7 @@ __all__ = [
     "no_graph",
     "node_features",
     "node_names",
+    "node_noun",
     "non_edges",
     "padded",
     "pair_ids",

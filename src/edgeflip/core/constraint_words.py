@@ -1,4 +1,4 @@
-"""Constraints in words, for certificates: what a proof holds under must stand beside it."""
+"""Constraints in words: exactly, for certificates and whoever checks them, and shortly, for readers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from edgeflip.core.constraints import Constraints
     from edgeflip.core.graphs import Edge
 
+# What `molecule_constraints` asks; rules of saved answers are known by their names alone.
+_CHEMISTRY = frozenset({"NoSmallRing", "PossibleMolecule"})
 # So many nodes, ranges of nodes or pairs are named; more are counted.
 _NAMED = 4
 
@@ -18,6 +20,49 @@ def in_words(limits: Constraints, lost_rules: Iterable[str] = ()) -> str:
     """What constraints ask, joined by commas and a last "and"; rules that were lost go by their names."""
     parts = [*_numbers(limits), *_places(limits), *_tests(limits, lost_rules)]
     return _listed(parts)
+
+
+def in_short(
+    limits: Constraints, lost_rules: Iterable[str] = (), nouns: tuple[str, str] = ("node", "edge")
+) -> str:
+    """Under what something holds, to follow a verb: `under the rules of chemistry`.
+
+    The limits that chemistry sets are not listed one by one; `in_words` does that.
+
+    Args:
+        limits: The constraints.
+        lost_rules: Names of rules that are not at hand any more.
+        nouns: What a node and an edge are called.
+    """
+    names = [*_rule_names(limits), *lost_rules]
+    chemistry = bool(_CHEMISTRY.intersection(names))
+    asked = _numbers(limits) + _places_in_short(limits, nouns, room=not chemistry)
+    if "stays_connected" in names and not chemistry:
+        asked.append("no further parts")
+    own = [_rule(name) for name in names if name not in _CHEMISTRY | {"stays_connected"}]
+    asked += [f"the rule{'s'[: len(own) != 1]} {_listed(own)}"] if own else []
+    if not chemistry:
+        return f"under the constraints ({_listed(asked)})" if asked else ""
+    more = f" and the constraints ({_listed(asked)})" if asked else ""
+    return f"under the rules of chemistry{more}"
+
+
+def _places_in_short(limits: Constraints, nouns: tuple[str, str], *, room: bool) -> list[str]:
+    node, edge = nouns
+    words = []
+    if limits.frozen_nodes:
+        words.append(f"{_nodes(limits.frozen_nodes, node)} left alone")
+    if limits.frozen_edges:
+        words.append(f"{_pairs(limits.frozen_edges, edge)} kept")
+    if limits.forbidden_pairs:
+        words.append(f"{_pairs(limits.forbidden_pairs, 'pair')} kept apart")
+    if limits.room and room:
+        words.append(f"a limit on new {edge}s at {_nodes(limits.room, node)}")
+    return words
+
+
+def _rule_names(limits: Constraints) -> list[str]:
+    return [getattr(rule, "__name__", type(rule).__name__) for rule in limits.rules]
 
 
 def _numbers(limits: Constraints) -> list[str]:
@@ -51,8 +96,7 @@ def _places(limits: Constraints) -> list[str]:
 
 def _tests(limits: Constraints, lost_rules: Iterable[str]) -> list[str]:
     """What is asked of a whole edit set."""
-    names = [getattr(rule, "__name__", type(rule).__name__) for rule in limits.rules]
-    names += lost_rules
+    names = [*_rule_names(limits), *lost_rules]
     words = ["no further parts"] if "stays_connected" in names else []
     others = [name for name in names if name != "stays_connected"]
     if others:
@@ -68,7 +112,7 @@ def _rule(name: str) -> str:
     return f"“{spaced.lower()}”"
 
 
-def _nodes(nodes: Iterable[int]) -> str:
+def _nodes(nodes: Iterable[int], name: str = "node") -> str:
     """Nodes by their numbers, those in a row as a range; counted where that gets long."""
     ordered = sorted(nodes)
     ranges: list[tuple[int, int]] = []
@@ -78,9 +122,9 @@ def _nodes(nodes: Iterable[int]) -> str:
         else:
             ranges.append((node, node))
     if len(ranges) > _NAMED:
-        return f"{len(ordered)} nodes"
+        return f"{len(ordered)} {name}s"
     names = [str(first) if first == last else f"{first}–{last}" for first, last in ranges]
-    return f"node{'s'[: len(ordered) != 1]} {_listed(names)}"
+    return f"{name}{'s'[: len(ordered) != 1]} {_listed(names)}"
 
 
 def _pairs(pairs: Collection[Edge], name: str) -> str:

@@ -96,6 +96,11 @@ def edge_noun(graph: Data) -> str:
     return "link" if _names(store.get("tokens"), count) else "edge"
 
 
+def node_noun(graph: Data) -> str:
+    """What a node of a graph is called: `atom`, `word`, else `node`."""
+    return {"bond": "atom", "link": "word"}.get(edge_noun(graph), "node")
+
+
 def _listed(names: Sequence[str], kind: Literal["added", "removed"]) -> list[Phrase]:
     told: list[Phrase] = []
     for place, name in enumerate(names):

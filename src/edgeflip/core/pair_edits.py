@@ -16,13 +16,13 @@ from edgeflip.core.batching import assemble, edited_cells
 from edgeflip.core.brute_force import edit_sets_plainly, keeps_limits_plainly
 from edgeflip.core.candidates import PAD, cancelled
 from edgeflip.core.combinatorics import PairLevel
-from edgeflip.core.constraint_words import in_words
+from edgeflip.core.constraint_words import in_short, in_words
 from edgeflip.core.constraints import FREE, AllowedEdits, Constraints, stays_connected
 from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.fill_json import fill_from_dict, fill_to_dict
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
-from edgeflip.core.names import Phrase, edit_phrases, edits_in_words
+from edgeflip.core.names import Phrase, edge_noun, edit_phrases, edits_in_words, node_noun
 from edgeflip.core.parts import more_parts
 from edgeflip.errors import ArtifactError, ConstraintError, EditError, shown
 from edgeflip.support import STRICT, read_settings
@@ -121,6 +121,12 @@ class PairEdits:
     def conditions(self) -> str:
         """The constraints in words, with the names of lost rules; empty where there are none."""
         return in_words(self.constraints, self.lost_rules)
+
+    @property
+    def conditions_in_short(self) -> str:
+        """The same for readers: `under the rules of chemistry`."""
+        nouns = node_noun(self.input), edge_noun(self.input)
+        return in_short(self.constraints, self.lost_rules, nouns)
 
     def limited(self, *, max_removed: int, max_added: int) -> PairEdits:
         """The same with at most so many edges that go and come."""

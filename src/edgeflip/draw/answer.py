@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeflip.draw.arguments import check_answer, check_texts
-from edgeflip.draw.look import TEXTS, lines_of, shortened, text_width
+from edgeflip.draw.look import STYLES, TEXTS, lines_of, shortened, text_width
 from edgeflip.draw.picture import Picture
-from edgeflip.draw.scene import Item, Line, Run, Scene, Words, box, placed, words
+from edgeflip.draw.scene import Anchor, Item, Line, Run, Scene, Words, box, placed, words
+from edgeflip.draw.smiles_lines import smiles_lines
 from edgeflip.draw.story import (
     figure,
     headline,
+    is_nothing,
     output_rows,
     predicted,
     proof,
@@ -30,6 +32,8 @@ _MARGIN, _PANEL, _HEIGHT, _GAP, _RAIL = 24.0, 334.0, 300.0, 16.0, 160.0
 _WIDTH = 2 * _MARGIN + 2 * _PANEL + 2 * _GAP + _RAIL
 _INSIDE = _WIDTH - 2 * _MARGIN
 _BAR = 7.0
+_START: Anchor = "start"
+_END: Anchor = "end"
 
 
 def draw_answer(
@@ -174,13 +178,16 @@ def _body(
     captions = [_caption(answer, name, output) for name, output in zip(names, outputs, strict=True)]
     if len(scenes) == 1:
         (scene,) = scenes
-        sheet.items.append(Words((_MARGIN, top + 28), captions[0]))
         scale = min(1.0, (2 * _PANEL + _GAP) / scene.width)
+        # Before and after stand at the two sides of a column, whose words are in the middle.
+        middle = _MARGIN + scene.width * scale / 2
+        apart = entry is not None and drawing.beside
+        left, anchor = (middle - _GAP, _END) if apart else (_MARGIN, _START)
+        sheet.items.append(Words((left, top + 28), captions[0], anchor))
         sheet.items += placed(scene.items, (_MARGIN, top + 40), scale)
         end = top + 40 + scene.height * scale
-        if entry is not None and drawing.beside:
-            right = _MARGIN + 2 * _PANEL
-            sheet.items.append(Words((right, top + 28), captions[1], "end"))
+        if apart:
+            sheet.items.append(Words((middle + _GAP, top + 28), captions[1]))
         elif entry is not None:
             sheet.items.append(Words((_MARGIN, end + 20), captions[1]))
             end += 28
@@ -227,7 +234,8 @@ def _facts(
         style = "mono" if fact.mono else "value"
         indent = text_width(f"{fact.label}  ", TEXTS["note"]) + 4
         sheet.items.append(words((x, y + 16), fact.label, "note"))
-        for line in lines_of(fact.text, TEXTS[style], wide - indent):
+        breaks = smiles_lines if fact.mono else lines_of
+        for line in breaks(fact.text, TEXTS[style], wide - indent):
             y += 16
             sheet.items.append(words((x + indent, y), line, style))
         y += 4
@@ -244,16 +252,18 @@ def _outputs(
     x, y = at
     rows, left_out = output_rows(answer, [] if entry is None else [entry])
     bars = isinstance(answer.goal, ClassGoal)
-    sheet.items.append(words((x, y), "Probability" if bars else "The model's value", "strong"))
+    sheet.items.append(
+        words((x, y), "The model’s prediction" if bars else "The model’s value", "strong")
+    )
     y += 8
     now = None if entry is None else entry.predicted
     for row in rows:
         before = answer.output[row.column]
         after = None if entry is None else entry.output[row.column]
         y += 28
-        told = figure(answer.goal, answer.output, row.column)
-        if entry is not None:
-            told += f" → {figure(answer.goal, entry.output, row.column)}"
+        outputs = [answer.output] if entry is None else [answer.output, entry.output]
+        figures = [figure(answer.goal, output, row.column) for output in outputs]
+        told = " → ".join(figures)
         style = "strong" if bars and row.column == now else "value"
         room = _RAIL - text_width(told, TEXTS["note"]) - 8
         sheet.items += [
@@ -261,12 +271,10 @@ def _outputs(
             words((x + _RAIL, y), told, "note", "end"),
         ]
         if bars:
-            # Nothing to be hollow: a stroke.
-            wide, style = (before * _RAIL, "bar-before") if before * _RAIL > 4 else (1.5, "map-dot")
-            sheet.items.append(box(x, y + 8, wide, _BAR - 1, style))
+            sheet.items += _bar(figures[0], before, (x, y + 8), "bar-before")
             y += 8 + _BAR
             if after is not None:
-                sheet.items.append(box(x, y + 2, max(2.0, after * _RAIL), _BAR, "bar-after"))
+                sheet.items += _bar(figures[1], after, (x, y + 2), "bar-after")
                 y += 2 + _BAR
     if left_out:
         y += 22
@@ -280,6 +288,21 @@ def _outputs(
             words((x + 94, y), "after", "small"),
         ]
     return y + 8
+
+
+def _bar(told: str, share: float, at: tuple[float, float], style: str) -> list[Item]:
+    """A probability as a bar of its column; what is written as .00 has none."""
+    if is_nothing(told):
+        return []
+    (x, y), wide = at, min(share, 1.0) * _RAIL
+    if style == "bar-after":
+        return [box(x, y, max(2.0, wide), _BAR, style)]
+    if wide <= 4:
+        # Nothing to be hollow: a stroke.
+        return [box(x, y, max(1.5, wide), _BAR - 1, "map-dot")]
+    # The stroke lies inside, so that a whole bar ends with its column.
+    rim = STYLES[style].width / 2
+    return [box(x + rim, y, wide - 2 * rim, _BAR - 1, style)]
 
 
 def _aside(sheet: _Sheet, drawing: Drawing, at: tuple[float, float]) -> float:

@@ -14,6 +14,8 @@ from edgeflip.draw.scene import Point
 _ENOUGH, _CLOSE, _RIM = 5.0, 3.0, 1.2
 # What it costs to touch a line, nearly or really, to cover words, and to be a pixel farther away.
 _NEARLY, _TOUCHED, _COVERED, _PER_PIXEL = 1.0, 8.0, 10.0, 0.12
+# What it costs not to be nearer to what it names than to anything like it, by so many pixels.
+_MISTAKEN, _OWN = 6.0, 4.0
 # Below first, then in turn to both sides up to the top.
 _ANGLES = [math.pi / 2 + (step + 1) // 2 * (-1) ** step * math.pi / 8 for step in range(16)]
 _WAYS = [(math.cos(angle), math.sin(angle)) for angle in _ANGLES]
@@ -91,6 +93,7 @@ class Clutter:
         size: tuple[float, float],
         distances: Sequence[float],
         also: Clutter | None = None,
+        rivals: Iterable[Point] = (),
     ) -> Point:
         """The middle of the best place for a box around a point, the near ones first.
 
@@ -99,10 +102,12 @@ class Clutter:
             size: Its width and height.
             distances: How far its rim may be from that point, from near to far.
             also: What is there besides.
+            rivals: Points it does not belong to, from which it keeps farther than from its own.
         """
         reach = distances[-1] + math.hypot(*size) + _ENOUGH
         every = self._lines + (also._lines if also is not None else [])
         lines = [line for line in every if distance_to_line(at, *line) < reach]
+        others = [point for point in rivals if point != at and math.dist(at, point) < 2 * reach]
         best, most = at, -math.inf
         for distance in distances:
             cost = _PER_PIXEL * (distance - distances[0])
@@ -116,11 +121,20 @@ class Clutter:
                 middle = at[0] + way[0] * out, at[1] + way[1] * out
                 box = box_around(middle, *size)
                 worth = self._room(box, lines, most + cost) - cost
+                own = _point_apart(at, box)
+                if any(_point_apart(point, box) < own + _OWN for point in others):
+                    worth -= _MISTAKEN
                 if also is not None:
                     worth = min(worth, also._room(box, (), most + cost) - cost)
                 if worth > most + 1e-6:
                     best, most = middle, worth
         return best
+
+
+def _point_apart(point: Point, box: Box) -> float:
+    """How far a point is from a box."""
+    x, y = point
+    return math.hypot(max(box.left - x, 0.0, x - box.right), max(box.top - y, 0.0, y - box.bottom))
 
 
 def apart_by(one: Box, other: Box) -> float:
@@ -137,10 +151,7 @@ def _line_apart(line: tuple[Point, Point], box: Box) -> float:
     if meets(line, box):
         return 0.0
     corners = [(x, y) for x in (box.left, box.right) for y in (box.top, box.bottom)]
-    ends = [
-        math.hypot(max(box.left - x, 0.0, x - box.right), max(box.top - y, 0.0, y - box.bottom))
-        for x, y in line
-    ]
+    ends = [_point_apart(end, box) for end in line]
     return min(*(distance_to_line(corner, *line) for corner in corners), *ends)
 
 

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from edgeflip.core import EditSet
 from edgeflip.datasets import CrowdedAtom, EditedMolecule, edited_molecule, molecule_similarity
 from edgeflip.draw.molecule_sketch import Sketch
-from edgeflip.draw.scene import When
-from edgeflip.draw.subject import Fact, Fault, Subject
+from edgeflip.draw.scene import When, made
+from edgeflip.draw.subject import Fact, Fault, Move, Subject
 
 Keys: TypeAlias = frozenset[str]
 
@@ -105,7 +105,7 @@ class States:
         """What is written beneath the molecule before and after."""
         before = self.after(frozenset())
         first = Fact("SMILES", str(before.smiles), mono=True)
-        facts: list[Fact] = []
+        facts = self._removed()
         for keys, when in self.told or [(frozenset[str](), When())]:
             edited = self.after(keys)
             if edited.smiles is None:
@@ -118,6 +118,23 @@ class States:
             if (edited.parts or 1) > (before.parts or 1):
                 facts.append(Fact("Parts", f"falls into {edited.parts} parts", when=when))
         return (first,), tuple(facts)
+
+    def _removed(self) -> list[Fact]:
+        """Which removed bonds were more than single: a drawing shows them as one dashed line."""
+        kinds = {move.key: self._kind(move) for move in self._subject.moves}
+        return [
+            Fact("Removed", f"{kinds[move.key]} bond {move.name}", when=made(move.key))
+            for move in self._subject.moves
+            if kinds[move.key]
+        ]
+
+    def _kind(self, move: Move) -> str:
+        bond = self._base.GetBondBetweenAtoms(*move.ends) if move.kind == "removed" else None
+        if bond is None:
+            return ""
+        if bond.GetIsAromatic():
+            return "aromatic"
+        return {2: "double", 3: "triple"}.get(int(bond.GetBondTypeAsDouble()), "")
 
     def faults(self) -> tuple[Fault, ...]:
         """Why some of the edited molecules cannot exist."""

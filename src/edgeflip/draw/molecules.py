@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,12 +11,14 @@ from torch_geometric.data import Data
 
 from edgeflip.core import edge_noun
 from edgeflip.datasets import molecule
-from edgeflip.draw.free_places import Box, Clutter, apart_by, box_around, distance_to_line
+from edgeflip.draw.bond_routes import Ground, Way, along, crossings, sampled, way_length
+from edgeflip.draw.bond_signs import Changed, sign_places
+from edgeflip.draw.free_places import Box, Clutter, box_around
 from edgeflip.draw.graphs import draw_plain
 from edgeflip.draw.look import TEXTS, shortened, text_width
 from edgeflip.draw.molecule_sketch import Atom, Bond, Sketch, scaled, sketch_of
 from edgeflip.draw.molecule_states import Keys, States, crowd_words
-from edgeflip.draw.molecule_strokes import Letters, Pen, Segment, angle_at, letters_of
+from edgeflip.draw.molecule_strokes import Letters, Pen, letters_of
 from edgeflip.draw.scene import (
     BADGE,
     Disc,
@@ -40,15 +42,11 @@ Side = Literal["before", "after"]
 # Of more atoms than this nobody can read letters in one panel.
 _MOST = 300
 _DIAMOND = 15.0
-# A sign stands beside a bond that is shorter than this.
-_SHORT = 2 * BADGE + 7
-# An added bond that would run through an atom in between goes around it.
-_THROUGH = 6.0
 _NAME = 60.0
 # How far the number of an atom may be from it, the nearest place that is free first.
 _CLOSE_TO_ATOM = (3.0, 5.0, 7.0, 9.0, 11.0, 12.5, 14.0, 15.5)
-# How far a casing keeps from the middle of a bond beside it, and how long bonds are that can have one.
-_CLEAR, _CASED = 5.0, 24.0
+# How far paper under a crossing reaches along a new bond, and how far it keeps from atoms.
+_CASING, _CLEAR = 5.0, 10.0
 
 
 def is_molecule(graph: Data) -> bool:
@@ -81,8 +79,8 @@ def draw_molecule(subject: Subject, canvas: Canvas) -> Drawing:
     if any(move.kind == "added" for move in subject.moves):
         sentences = ["Every atom keeps its place, so new bonds can look long."]
     if any(edge in subject.core_edges for edge in view.sketch.bonds):
-        sentences.insert(0, "Heavy bonds carry the prediction.")
-    if any(view.states.crowd(node, keys & shown) for node, keys, _ in view.crowded):
+        sentences.insert(0, f"Heavy bonds {subject.core_words}.")
+    if any(view.states.shown_at(node, keys).holds(shown) for node, keys, _ in view.crowded):
         sentences.append("A diamond marks an atom with more bonds than it has room for.")
     return Drawing(panels, " ".join(sentences), facts=view.states.facts(), faults=faults)
 
@@ -103,7 +101,9 @@ class _View:
         self._places = self._scale.places
         self._style = self._letter_style()
         self._pen = Pen(self.sketch, self._scale, self._fixed_boxes())
-        self._routes = {move.key: self._route(move) for move in subject.moves}
+        self._together = self._seen_together()
+        self._ground = Ground(room, self._places, self._all_letters(), tuple(self.sketch.bonds))
+        self._routes = self._routed()
         self._badges = self._badge_places()
         self.crowded = [
             (node, keys, atom)
@@ -169,32 +169,34 @@ class _View:
         if move.kind == "added":
             if side == "before":
                 return []
-            inside = (
-                self._bare(move.ends[0], (route[0], route[1])),
-                *route[1:-1],
-                self._bare(move.ends[1], (route[-1], route[-2])),
-            )
-            bend = math.dist(route[0], route[-1]) if len(route) > 2 else 0.0
-            # Where bonds are short a casing would hide whole ones.
-            roomy = self._scale.length >= _CASED
-            casing: list[Item] = [Line(inside, "casing", bend, when)] if roomy else []
-            return [*casing, Line(tuple(route), "added", bend, when)]
+            rounding = way_length(route) if len(route) > 2 else 0.0
+            return [*self._casing(move), Line(route, "added", rounding, when)]
         bond = self.sketch.bonds[move.ends]
         still = self._bond(bond, side, not_made(move.key))
         if side == "after":
-            return [*still, Line(tuple(route), "ghost", when=when)]
+            return [*still, Line(route, "ghost", when=when)]
         lines = self._pen.lines(bond)
         return [*still, *(Line(line, "removed", when=when) for line in lines)]
 
-    def _bare(self, node: int, line: Segment) -> Point:
-        """Where the casing of an added bond may begin without cutting the bonds at its end."""
-        angles = [
-            abs(angle_at(line[0], self._places[other], line[1]))
-            for other in self.sketch.neighbours[node]
-        ]
-        sharpest = min([angle for angle in angles if angle < math.pi / 2], default=math.pi / 2)
-        bare = max(8.0, _CLEAR / max(math.sin(sharpest), 0.05))
-        return between(*line, min(0.45, bare / (math.dist(*line) or 1.0)))
+    def _casing(self, move: Move) -> list[Item]:
+        """Paper under a new bond where it crosses others, and nowhere near an atom."""
+        way = self._routes[move.key]
+        others = [(self._places[u], self._places[v]) for u, v in self.sketch.bonds]
+        order = [each.key for each in self._subject.moves]
+        below = order[: order.index(move.key)]
+        met = [key for key in self._together[move.key] if key in below]
+        lines = [*others, *(sampled(self._routes[key]) for key in met)]
+        pieces: list[Item] = []
+        for share in (share for line in lines for share in crossings(way, line)):
+            at = along(way, share)
+            near = along(way, max(0.0, share - 0.01)), along(way, min(1.0, share + 0.01))
+            # A way is not as fast everywhere.
+            half = 0.02 * _CASING / max(math.dist(*near), 1e-6)
+            if all(math.dist(at, place) > _CLEAR for place in self._places.values()):
+                steps = (share - half, share - half / 2, share, share + half / 2, share + half)
+                piece = tuple(along(way, min(1.0, max(0.0, step))) for step in steps)
+                pieces.append(Line(piece, "casing", when=made(move.key)))
+        return pieces
 
     def _letters(self, node: int, side: Side) -> list[Item]:
         if side == "before" or node not in self._touched:
@@ -242,69 +244,61 @@ class _View:
                 boxes[node] = tuple(box.grown(2) for box in found)
         return boxes
 
-    def _route(self, move: Move) -> list[Point]:
-        """The way of a changed bond, around atoms that would be in its way."""
-        u, v = move.ends
-        line: Segment = (self._places[u], self._places[v])
-        through = [
-            place
-            for node, place in self._places.items()
-            if node not in move.ends and distance_to_line(place, *line) < _THROUGH
-        ]
-        if move.kind == "removed" or not through:
-            return list(self._pen.cut(line, move.ends))
-        length = math.dist(*line)
-        sideways = min(0.3 * length, 34.0)
-        (ax, ay), (bx, by) = line
-        normal = (ay - by) / length * sideways, (bx - ax) / length * sideways
-        middle = between(*line, 0.5)
-        bends = [(middle[0] + sign * normal[0], middle[1] + sign * normal[1]) for sign in (1, -1)]
+    def _all_letters(self) -> dict[int, tuple[Box, ...]]:
+        """What is written at atoms, in the input and after the edits of the headline."""
+        shown = frozenset(move.key for move in self._subject.shown)
+        return {
+            node: tuple(
+                box
+                for keys in {frozenset[str](), shown & self._subject.touching(node)}
+                for box in self._written(node, keys, When()).boxes
+            )
+            for node in self.sketch.atoms
+        }
 
-        def free(bend: Point) -> float:
-            return min(math.dist(bend, place) for place in self._places.values())
+    def _routed(self) -> dict[str, Way]:
+        """The ways of the changed bonds: those that go straight, new ones around what is in between."""
+        whole: dict[str, Way] = {}
+        new = [move for move in self._subject.moves if move.kind == "added"]
+        # Those of the headline first and once again, when they know of each other.
+        shown = [move for move in self._subject.shown if move.kind == "added"]
+        for move in [*shown, *shown, *(move for move in new if move not in shown)]:
+            others = [whole[key] for key in self._together[move.key] if key in whole]
+            whole[move.key] = self._ground.best(move.ends, others)
+        straight = {
+            move.key: (self._places[move.ends[0]], self._places[move.ends[1]])
+            for move in self._subject.moves
+        }
+        return {
+            move.key: self._clear_of_letters(move.ends, whole.get(move.key, straight[move.key]))
+            for move in self._subject.moves
+        }
 
-        bend = max(bends, key=lambda each: round(free(each), 3))
-        start, _ = self._pen.cut((line[0], bend), (u, -1))
-        end, _ = self._pen.cut((line[1], bend), (v, -1))
-        return [start, bend, end]
+    def _clear_of_letters(self, ends: tuple[int, int], way: Way) -> Way:
+        """A way without what would run into the letters of its atoms."""
+        if len(way) == 2:
+            return self._pen.cut((way[0], way[1]), ends)
+        start, _ = self._pen.cut((way[0], way[1]), (ends[0], -1))
+        end, _ = self._pen.cut((way[-1], way[-2]), (ends[1], -1))
+        return (start, *way[1:-1], end)
 
-    def _badge_places(self) -> dict[str, Point]:
-        """Where the signs of the edits stand: on their bond, where they cover least."""
-        found: dict[str, Point] = {}
-        taken: list[Point] = []
-        for move in self._subject.moves:
-            route = self._routes[move.key]
-            on = [_along(route, share) for share in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)]
-            rooms = [self._badge_room(place, move, taken) for place in on]
-            best = on[0] if move.kind == "removed" else on[rooms.index(max(rooms))]
-            # On a short bond the sign would hide what it stands for.
-            if math.dist(route[0], route[-1]) < _SHORT:
-                sides = _beside(route, BADGE + 5)
-                rooms = [self._badge_room(place, move, taken, beside=True) for place in sides]
-                best = sides[rooms.index(max(rooms))] if max(rooms) > -2 else best
-            found[move.key] = best
-            if move in self._subject.shown:
-                taken.append(best)
+    def _seen_together(self) -> dict[str, list[str]]:
+        """For each edit the others of its counterfactuals; for one of the headline those of the headline."""
+        found: dict[str, list[str]] = {}
+        for choice in self._subject.choices:
+            for move in choice:
+                if move not in self._subject.shown or choice == self._subject.shown:
+                    others = [other.key for other in choice if other != move]
+                    known = found.setdefault(move.key, [])
+                    known += [key for key in others if key not in known]
         return found
 
-    def _badge_room(
-        self, place: Point, move: Move, taken: Sequence[Point], *, beside: bool = False
-    ) -> float:
-        """How far a sign is from what it must not cover; beside a bond, other bonds count too."""
-        sign = box_around(place, 2 * BADGE, 2 * BADGE)
-        near = [math.dist(place, each) - 2 * BADGE - 2 for each in taken]
-        for node, at in self._places.items():
-            if node not in move.ends:
-                near.append(math.dist(place, at) - BADGE - 6)
-                letters = self._written(node, frozenset(), When()).boxes
-                near += [apart_by(sign, box) for box in letters]
-        if beside:
-            near += [
-                distance_to_line(place, self._places[u], self._places[v]) - BADGE
-                for u, v in self.sketch.bonds
-                if (u, v) != move.ends
-            ]
-        return round(min([*near, 1.0]), 1)
+    def _badge_places(self) -> dict[str, Point]:
+        bonds = {
+            move.key: Changed(move.ends, self._routes[move.key]) for move in self._subject.moves
+        }
+        first = [move.key for move in self._subject.shown]
+        return sign_places(self._ground, bonds, self._together, first)
 
     def _drawn(self) -> Clutter:
         """What numbers and words must not cover: the input and the edits of the headline."""
@@ -335,7 +329,9 @@ class _View:
             text = shortened(self._number(node), look, _NAME)
             size = text_width(text, look), look.size * 0.75
             beside = self._seen_with(node, taken)
-            middle = self._clutter.place(self._places[node], size, _CLOSE_TO_ATOM, beside)
+            middle = self._clutter.place(
+                self._places[node], size, _CLOSE_TO_ATOM, beside, self._places.values()
+            )
             taken[node] = box_around(middle, *size)
             if node in shown:
                 self._clutter.add_boxes([taken[node]])
@@ -390,22 +386,3 @@ class _View:
 def _diamond(at: Point) -> tuple[Point, ...]:
     x, y = at
     return (x, y - _DIAMOND), (x + _DIAMOND, y), (x, y + _DIAMOND), (x - _DIAMOND, y)
-
-
-def _beside(route: Sequence[Point], by: float) -> list[Point]:
-    """Places on both sides of the middle of a line."""
-    (ax, ay), (bx, by_) = route[0], route[-1]
-    length = math.dist(route[0], route[-1]) or 1.0
-    x, y = between(route[0], route[-1], 0.5)
-    dx, dy = (ay - by_) / length * by, (bx - ax) / length * by
-    return [(x + dx, y + dy), (x - dx, y - dy)]
-
-
-def _along(route: Sequence[Point], share: float) -> Point:
-    """A place on the way of a bond, straight or bent."""
-    if len(route) == 2:
-        return between(route[0], route[1], share)
-    first, last = between(route[0], route[1], 0.5), between(route[1], route[2], 0.5)
-    # Near its middle a bent line is the curve between the middles of its two halves.
-    inside = max(0.0, min(1.0, 2 * share - 0.5))
-    return between(between(first, route[1], inside), between(route[1], last, inside), inside)

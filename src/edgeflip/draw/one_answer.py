@@ -8,9 +8,10 @@ from typing import Any
 
 from edgeflip.core import EditSet, PairEdits
 from edgeflip.draw.arguments import check_answer, check_texts
-from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
+from edgeflip.draw.page_parts import bar_share, chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
-from edgeflip.draw.scene import ALWAYS, Scene, When
+from edgeflip.draw.scene import ALWAYS, When
+from edgeflip.draw.smiles_lines import smiles_units
 from edgeflip.draw.story import (
     OutputRow,
     figure,
@@ -27,7 +28,7 @@ from edgeflip.draw.story import (
 from edgeflip.draw.subject import Fact, Move, Subject
 from edgeflip.draw.svg import plain_text, svg_part, svg_views
 from edgeflip.draw.symmetry import alike
-from edgeflip.draw.views import View, outside_words, views_of
+from edgeflip.draw.views import map_section, outside_words, views_of
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
@@ -182,9 +183,10 @@ class _AnswerPage:
 
     def _fact(self, fact: Fact) -> str:
         css = ' class="mono"' if fact.mono else ""
+        text = "<wbr>".join(map(plain_text, smiles_units(fact.text) if fact.mono else [fact.text]))
         return (
             f"<div{_when(fact.when, self._made)}><dt>{plain_text(fact.label)}</dt>"
-            f"<dd{css}>{plain_text(fact.text)}</dd></div>"
+            f"<dd{css}>{text}</dd></div>"
         )
 
     def _rail(self, entry: Counterfactual | None) -> str:
@@ -203,7 +205,7 @@ class _AnswerPage:
             )
         parts.append(self._outputs(entry))
         if self._drawing.aside is not None or self._drawing.aside_note:
-            parts += [_map(view) for view in self._views]
+            parts += [map_section(view) for view in self._views]
         return f'<div class="rail"><div class="stick">{"".join(parts)}</div></div>'
 
     def _toggle(self, move: Move, entry: Counterfactual) -> str:
@@ -236,7 +238,7 @@ class _AnswerPage:
         if classes and entry is not None:
             more += '<p class="key"><span><i class="before"></i>before</span>'
             more += '<span><i class="after"></i>after</span></p>'
-        name = "Probability" if classes else "The model’s value"
+        name = "The model’s prediction" if classes else "The model’s value"
         return (
             f'<section aria-label="{name}"><h2>{name}</h2><dl class="outputs">{"".join(parts)}</dl>'
             f"{more}</section>"
@@ -247,7 +249,7 @@ class _AnswerPage:
         classes = isinstance(answer.goal, ClassGoal)
         before = answer.output[row.column]
         after = None if entry is None else entry.output[row.column]
-        told = figure(answer.goal, answer.output, row.column)
+        told = first = figure(answer.goal, answer.output, row.column)
         if entry is not None:
             now = plain_text(figure(answer.goal, entry.output, row.column))
             told = f'{plain_text(told)} → <b id="value-{place}">{now}</b>'
@@ -255,9 +257,11 @@ class _AnswerPage:
         name = f'<dt id="name-{place}"{" class=wins" if wins else ""}>{plain_text(row.name)}</dt>'
         if not classes:
             return f"{name}<dd>{told}</dd>"
-        bars = f'<i class="before" style="--share:{before:.4f}"></i>'
+        bars = f'<i class="before" style="--share:{bar_share(first, before)}"></i>'
         if after is not None:
-            bars += f'<i class="after" id="bar-{place}" style="--share:{after:.4f}"></i>'
+            bars += (
+                f'<i class="after" id="bar-{place}" style="--share:{bar_share(now, after)}"></i>'
+            )
         return f'{name}<dd>{told}</dd><dd class="bars" aria-hidden="true">{bars}</dd>'
 
     def _list(self) -> str:
@@ -435,14 +439,3 @@ def _when(when: When, made: Iterable[str]) -> str:
         if keys
     )
     return told + ("" if when.holds(made) else " hidden")
-
-
-def _map(view: View) -> str:
-    drawing = view.drawing
-    picture = svg_part(drawing.aside) if isinstance(drawing.aside, Scene) else ""
-    title = plain_text(drawing.aside_title or "The whole")
-    shown = f' data-view="{view.group}"' + ("" if view.is_first else " hidden")
-    return (
-        f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}'
-        f"<p>{plain_text(drawing.aside_note)}</p></section>"
-    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgeflip.core import edge_pairs
-from edgeflip.draw.story import Piece, subject
+from edgeflip.core import edge_noun, edge_pairs, node_noun
+from edgeflip.draw.story import Piece, is_nothing
 from edgeflip.draw.subject import Move
 from edgeflip.draw.svg import plain_text
 from edgeflip.search import Counterfactual, CounterfactualSet
@@ -34,12 +34,15 @@ def chip(move: Move) -> str:
     )
 
 
+def bar_share(figure: str, value: float) -> str:
+    """How long a bar is, as a share of its row: what is written as .00 has none."""
+    return "0" if is_nothing(figure) else f"{min(value, 1.0):.4f}"
+
+
 def graph_size(answer: CounterfactualSet) -> str:
     """The size of the input in words: `25 nodes, 30 edges`."""
     count, edges = int(answer.graph.num_nodes or 0), len(edge_pairs(answer.graph))
-    names = {"bond": ("atom", "bond"), "link": ("word", "link")}
-    what = subject(answer, [])
-    node, edge = names.get(what.noun if what else "", ("node", "edge"))
+    node, edge = node_noun(answer.graph), edge_noun(answer.graph)
     return f"{count:,} {node}{'s'[: count != 1]}, {edges:,} {edge}{'s'[: edges != 1]}"
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
 
-from edgeflip.core import Edge, edge_pairs
-from edgeflip.draw.brackets import Feet, Span, feet_of, levels_of
+from edgeflip.core import edge_pairs
+from edgeflip.draw.brackets import Span
 from edgeflip.draw.characters import clean_word, reads_leftwards
 from edgeflip.draw.layout import nearby
-from edgeflip.draw.look import TEXTS, shortened, text_width
 from edgeflip.draw.scene import (
     ALWAYS,
     BADGE,
@@ -26,7 +23,8 @@ from edgeflip.draw.scene import (
     not_made,
     words,
 )
-from edgeflip.draw.subject import Canvas, Drawing, Move, Subject, loops_note
+from edgeflip.draw.sentence_row import LEAST_GAP, MARGIN, Link, Row, Side
+from edgeflip.draw.subject import Canvas, Drawing, Subject, loops_note
 
 # Of a longer sentence only the words around the edits are drawn.
 _WHOLE, _NEAR, _STEPS, _BESIDE = 60, 40, 2, 3
@@ -34,18 +32,13 @@ _WHOLE, _NEAR, _STEPS, _BESIDE = 60, 40, 2, 3
 _NARROW = 358.0
 # Words are cut at this width, in narrow and in small drawings earlier.
 _LONGEST, _LONGEST_NARROW, _LONGEST_SMALL = 140.0, 118.0, (92.0, 64.0, 40.0)
-# Between two feet of brackets on a word, between words, and between brackets.
-_FOOT, _LEAST_GAP, _GAP, _LEVEL = 6.0, 10.0, 26.0, 17.0
-# What the feet of a word may take before they move together.
-_CROWD = 120.0
+# Between words, and between brackets.
+_GAP, _LEVEL = 26.0, 17.0
 # Heights of a line of words and of a row of a column, and what a dense sentence may take beside them.
 _ABOVE, _BELOW, _ROW, _DEEPEST = 19.0, 9.0, 28.0, 300.0
-_MARGIN = 10.0
 _ROUNDING = 9.0
-_LEFT_OUT = "…"
-
-Side = Literal["before", "after"]
-_SIDES: tuple[Side, Side] = ("before", "after")
+# From a link of a column to its word, and how far the links of a word may spread without a stem.
+_NEAR_WORD, _TALL = 7.5, 9.0
 
 
 def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
@@ -56,10 +49,10 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
     nodes = chosen_words(subject)
     places = with_gaps(nodes, total)
     room = 2 * canvas.width + 40
-    tall = _column(_Row(subject, places, _LONGEST_NARROW), _NARROW)
-    line = _Row(subject, _as_read(places, subject), _LONGEST)
+    tall = _column(Row(subject, places, _LONGEST_NARROW), _NARROW)
+    line = Row(subject, _as_read(places, subject), _LONGEST)
     beside = line.least_width > room
-    panel = _column(_Row(subject, places, _LONGEST), room) if beside else _line(line, room)
+    panel = _column(Row(subject, places, _LONGEST), room) if beside else _line(line, room)
     left_out, note, drawn = "", "", None
     if len(nodes) < total:
         within = set(nodes)
@@ -73,7 +66,7 @@ def draw_sentence(subject: Subject, canvas: Canvas) -> Drawing:
 
 def _caption(subject: Subject, before: str, after: str) -> str:
     sides = f" Links {before} are before, links {after} after." if subject.choices else ""
-    core = " Dark links carry the prediction." if subject.core_edges else ""
+    core = f" Heavy links {subject.core_words}." if subject.core_edges else ""
     loops = f" {note}" if (note := loops_note(subject.graph)) else ""
     return f"A link joins a word to the word it depends on.{sides}{core}{loops}"
 
@@ -125,131 +118,13 @@ def _as_read(places: list[int | None], subject: Subject) -> list[int | None]:
     return places[::-1] if reads_leftwards([*map(str, subject.graph.tokens)]) else places
 
 
-@dataclass(frozen=True)
-class _Link:
-    """A link that is drawn.
-
-    Attributes:
-        span: Its places in the row.
-        style: How it looks while no edit changes it.
-        move: The edit that changes it.
-    """
-
-    span: Span
-    style: str
-    move: Move | None
-
-
-class _Row:
-    """The places of a row, words and gaps, and the brackets between them."""
-
-    def __init__(self, subject: Subject, places: Sequence[int | None], longest: float) -> None:
-        self.subject, self.places = subject, places
-        self._longest = longest
-        self._where = {node: place for place, node in enumerate(self.places) if node is not None}
-        self.texts = [self._text(node) for node in self.places]
-        self.widths = [
-            text_width(text, TEXTS[self._widest(node)])
-            for text, node in zip(self.texts, self.places, strict=True)
-        ]
-
-    def _widest(self, node: int | None) -> str:
-        if node is None:
-            return "faded-word"
-        return "edited-word" if self.subject.touching(node) else "word"
-
-    def _text(self, node: int | None) -> str:
-        if node is None:
-            return _LEFT_OUT
-        word = clean_word(str(self.subject.graph.tokens[node]))
-        return shortened(word, TEXTS[self._widest(node)], self._longest)
-
-    @property
-    def sides(self) -> tuple[Side, ...]:
-        """The sides that have links: where no edits were found there is nothing after them."""
-        return _SIDES if self.subject.choices else _SIDES[:1]
-
-    @cached_property
-    def links(self) -> list[_Link]:
-        """Links between the words that are drawn, those that edits change last."""
-        subject = self.subject
-        changing = {move.ends: move for move in subject.moves}
-        pairs = sorted(edge_pairs(subject.graph) | changing.keys())
-        drawn = [pair for pair in pairs if self._where.keys() >= {*pair}]
-        drawn.sort(key=lambda pair: (pair in changing, pair in subject.core_edges))
-        return [self._link(pair, changing.get(pair)) for pair in drawn]
-
-    def _link(self, pair: Edge, move: Move | None) -> _Link:
-        start, end = sorted(self._where[node] for node in pair)
-        choices = None
-        if move is not None and move.kind == "added":
-            listed = enumerate(self.subject.choices)
-            choices = frozenset(rank for rank, choice in listed if move in choice)
-        style = "core-edge" if pair in self.subject.core_edges else "arc"
-        return _Link(Span(start, end, choices), style, move)
-
-    @cached_property
-    def levels(self) -> list[int]:
-        """At which level each link runs."""
-        return levels_of([link.span for link in self.links])
-
-    def depth(self, side: Side) -> int:
-        """How many levels a side has; before, nothing was added yet."""
-        if side not in self.sides:
-            return 0
-        return max(
-            (
-                level
-                for link, level in zip(self.links, self.levels, strict=True)
-                if side == "after" or link.span.choices is None
-            ),
-            default=0,
-        )
-
-    @cached_property
-    def sizes(self) -> list[float]:
-        """What the feet of the links at each place need."""
-        return [self._between(place) * count for place, count in enumerate(self._feet.counts)]
-
-    def _between(self, place: int) -> float:
-        """From foot to foot; where very many stand, closer than usual."""
-        return min(_FOOT, _CROWD / max(self._feet.counts[place], 1))
-
-    @cached_property
-    def _feet(self) -> Feet:
-        return feet_of([link.span for link in self.links], len(self.places))
-
-    @cached_property
-    def slots(self) -> list[float]:
-        """How wide each place is in a line."""
-        return [max(pair) for pair in zip(self.widths, self.sizes, strict=True)]
-
-    @property
-    def least_width(self) -> float:
-        """How wide the sentence is as a line at least."""
-        return sum(self.slots) + _LEAST_GAP * (len(self.slots) - 1) + 2 * _MARGIN
-
-    def feet(self, centres: Sequence[float]) -> list[tuple[float, float]]:
-        """Where the links stand, from the middles of the places."""
-        feet = self._feet
-
-        def foot(place: int, number: int) -> float:
-            offset = number - (feet.counts[place] - 1) / 2
-            return centres[place] + offset * self._between(place)
-
-        return [
-            (foot(link.span.start, start), foot(link.span.end, end))
-            for link, start, end in zip(self.links, feet.starts, feet.ends, strict=True)
-        ]
-
-
 def _small(subject: Subject, canvas: Canvas) -> Scene:
     """The words of the edits and as many of their neighbours as fit, in one line."""
     total = len(subject.graph.tokens)
 
-    def row_of(nodes: Collection[int], longest: float) -> _Row:
+    def row_of(nodes: Collection[int], longest: float) -> Row:
         places = with_gaps(sorted(nodes), total)
-        return _Row(subject, _as_read(places, subject), longest)
+        return Row(subject, _as_read(places, subject), longest)
 
     longest = next(
         (
@@ -281,6 +156,7 @@ class _Frame:
         centres: The middles of its places, along the row.
         upright: Whether the row is a column.
         edges: Where links before and links after stand, across the row.
+        insets: How far from there the word of each place is.
         lead: How far the first level is from there, less one level.
         step: From level to level.
     """
@@ -290,6 +166,11 @@ class _Frame:
     edges: tuple[float, float]
     lead: float
     step: float
+    insets: Sequence[float] = ()
+
+    def inset(self, place: int) -> float:
+        """How far from the others a link goes on to its word."""
+        return self.insets[place] if self.insets else 0.0
 
     def away(self, level: int) -> float:
         """How far a level is from the words."""
@@ -301,25 +182,29 @@ class _Frame:
         return (across, along) if self.upright else (along, across)
 
 
-def _line(row: _Row, width: float, height: float | None = None) -> Scene:
+def _line(row: Row, width: float, height: float | None = None) -> Scene:
     """A sentence as a line, links before above and links after below."""
     count = len(row.slots)
-    free = width - 2 * _MARGIN - sum(row.slots)
+    free = width - 2 * MARGIN - sum(row.slots)
     gap = min(_GAP, free / (count - 1)) if count > 1 else 0.0
     x = (width - sum(row.slots) - gap * (count - 1)) / 2
     centres = []
     for slot in row.slots:
         centres.append(x + slot / 2)
         x += slot + gap
+    spread = row.spread(centres)
+    wider = spread[-1] - centres[-1] if centres else 0.0
+    if height is None and row.slots and x + wider / 2 - gap + MARGIN <= width:
+        centres = [centre - wider / 2 for centre in spread]
     above, below = row.depth("before"), row.depth("after")
     lead = 8.0
     deepest = _DEEPEST
     if height is not None:
-        deepest = (height - _ABOVE - _BELOW) / len(row.sides) - _MARGIN
+        deepest = (height - _ABOVE - _BELOW) / len(row.sides) - MARGIN
     step = _step(deepest - lead - BADGE, max(above, below))
     tops, bottoms = (lead + depth * step + BADGE + 2 if depth else 0.0 for depth in (above, below))
-    top = _MARGIN / 2 + tops
-    whole = top + _ABOVE + _BELOW + bottoms + _MARGIN / 2
+    top = MARGIN / 2 + tops
+    whole = top + _ABOVE + _BELOW + bottoms + MARGIN / 2
     if height is not None:
         top += (height - whole) / 2
     frame = _Frame(centres, False, (top, top + _ABOVE + _BELOW), lead, step)
@@ -328,13 +213,16 @@ def _line(row: _Row, width: float, height: float | None = None) -> Scene:
     return _scene(row, frame, places, (width, height or whole), label)
 
 
-def _column(row: _Row, width: float) -> Scene:
+def _column(row: Row, width: float) -> Scene:
     """A sentence as a column, links before on the left and links after on the right."""
-    y, centres = _MARGIN, []
+    y, centres = MARGIN, []
     for size in row.sizes:
-        tall = max(_ROW, size + _LEAST_GAP)
+        tall = max(_ROW, size + LEAST_GAP)
         centres.append(y + tall / 2)
         y += tall
+    spread = row.spread(centres)
+    y += spread[-1] - centres[-1] if centres else 0.0
+    centres = spread
     half = max(row.widths, default=0.0) / 2 + 8
     lead = 4.0
     beside = (width - 2 * half) / len(row.sides)
@@ -344,14 +232,15 @@ def _column(row: _Row, width: float) -> Scene:
     if len(row.sides) == 1:
         # Words and links together stand in the middle.
         middle += (lead + deepest * step) / 2
-    frame = _Frame(centres, True, (middle - half, middle + half), lead, step)
+    insets = [half - _NEAR_WORD - width / 2 for width in row.widths]
+    frame = _Frame(centres, True, (middle - half, middle + half), lead, step, insets)
     places = [(middle, centre + 5) for centre in centres]
     label = "The words with the links before on the left and the links after on the right"
     label = _label(row, label)
-    return _scene(row, frame, places, (width, y + _MARGIN), label)
+    return _scene(row, frame, places, (width, y + MARGIN), label)
 
 
-def _label(row: _Row, both: str) -> str:
+def _label(row: Row, both: str) -> str:
     return both if len(row.sides) > 1 else "The words with their links"
 
 
@@ -360,13 +249,14 @@ def _step(room: float, levels: int) -> float:
 
 
 def _scene(
-    row: _Row, frame: _Frame, places: Sequence[Point], size: tuple[float, float], label: str
+    row: Row, frame: _Frame, places: Sequence[Point], size: tuple[float, float], label: str
 ) -> Scene:
     feet = row.feet(frame.centres)
     items: list[Item] = []
     for side in row.sides:
         for link, level, ends in zip(row.links, row.levels, feet, strict=True):
-            items += _lines(link, _path(frame, ends, level, side), side)
+            items += _lines(link, _path(frame, link, ends, level, side), side)
+        items += _stems(row, frame, side)
     for at, text, node in zip(places, row.texts, row.places, strict=True):
         items += _word(row.subject, at, text, node)
     signs = _badge_places(row, frame, feet)
@@ -379,14 +269,28 @@ def _scene(
     return Scene(*size, tuple(items), label, description)
 
 
-def _path(frame: _Frame, ends: tuple[float, float], level: int, side: Side) -> tuple[Point, ...]:
+def _stems(row: Row, frame: _Frame, side: Side) -> list[Item]:
+    """Thin lines that hold together the links of a word, where they are spread wider than it."""
+    items: list[Item] = []
+    for place, (first, last) in row.stems(frame.centres, side).items():
+        if last - first > (_TALL if frame.upright else row.widths[place]):
+            near = -frame.inset(place)
+            ends = frame.point(first, near, side), frame.point(last, near, side)
+            items.append(Line(ends, "leader"))
+    return items
+
+
+def _path(
+    frame: _Frame, link: Link, ends: tuple[float, float], level: int, side: Side
+) -> tuple[Point, ...]:
     one, other = ends
     far = frame.away(level)
-    corners = ((one, 0.0), (one, far), (other, far), (other, 0.0))
+    near = [-frame.inset(place) for place in (link.span.start, link.span.end)]
+    corners = ((one, near[0]), (one, far), (other, far), (other, near[1]))
     return tuple(frame.point(along, away, side) for along, away in corners)
 
 
-def _lines(link: _Link, path: tuple[Point, ...], side: Side) -> list[Item]:
+def _lines(link: Link, path: tuple[Point, ...], side: Side) -> list[Item]:
     """A link: before shows what goes, after what came and a ghost of what went."""
 
     def line(style: str, when: When = ALWAYS) -> Item:
@@ -414,7 +318,7 @@ def _word(subject: Subject, at: Point, text: str, node: int | None) -> list[Item
     return [*plain, words(at, text, "edited-word", "middle", when=When(any=touching))]
 
 
-def _badge_places(row: _Row, frame: _Frame, feet: Sequence[tuple[float, float]]) -> list[float]:
+def _badge_places(row: Row, frame: _Frame, feet: Sequence[tuple[float, float]]) -> list[float]:
     """Where along its bracket each sign stands; brackets without one have any place."""
     taken: list[tuple[Span, Point]] = []
     places = []

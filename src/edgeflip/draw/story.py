@@ -53,6 +53,11 @@ def figure(goal: Goal, output: Sequence[float], column: int) -> str:
     return goal.describe((output[column],))
 
 
+def is_nothing(figure: str) -> bool:
+    """Whether a figure says zero, such as `.00`, so that no bar belongs to it."""
+    return not any(digit in figure for digit in "123456789")
+
+
 def predicted(goal: Goal, output: Sequence[float]) -> tuple[str, str]:
     """What a model says, as a name and a figure: `("house", ".97")`; a value has no name."""
     told = goal.describe(output)

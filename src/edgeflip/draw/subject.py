@@ -106,7 +106,8 @@ def subject_of(
     choices = tuple(moves_of(edits, names) for edits in edit_sets)
     if core is not None:
         edges = frozenset((min(u, v), max(u, v)) for u, v in core.edges)
-        return Subject(graph, choices, frozenset(core.nodes), edges)
+        words = "carry the prediction before the edits" if choices else "carry the prediction"
+        return Subject(graph, choices, frozenset(core.nodes), edges, words)
     nodes = _motif(graph)
     inside = frozenset(edge for edge in edge_pairs(graph) if nodes.issuperset(edge))
     return Subject(graph, choices, nodes, inside, "are the motif")

@@ -75,3 +75,15 @@ def outside_words(views: Sequence[View]) -> str:
     if not places:
         return ""
     return f'<p class="outside" data-view="{places}" hidden>{plain_text(_OUTSIDE)}</p>'
+
+
+def map_section(view: View) -> str:
+    """The small picture beside a part, such as a map of the whole graph."""
+    drawing = view.drawing
+    picture = svg_part(drawing.aside) if drawing.aside is not None else ""
+    title = plain_text(drawing.aside_title or "The whole")
+    shown = f' data-view="{view.group}"' + ("" if view.is_first else " hidden")
+    return (
+        f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}'
+        f"<p>{plain_text(drawing.aside_note)}</p></section>"
+    )

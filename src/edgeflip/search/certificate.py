@@ -16,7 +16,8 @@ import torch
 from edgeflip.core import Edits, EditSpace
 from edgeflip.errors import CertificateError, ConstraintError, EdgeflipError
 from edgeflip.oracle import AnyOracle, Model, as_oracle, checked_answers
-from edgeflip.search.result import Counterfactual, CounterfactualSet, conditions_of
+from edgeflip.search.result import Counterfactual, CounterfactualSet
+from edgeflip.search.summary import conditions_of
 
 _AT_ONCE = 256
 

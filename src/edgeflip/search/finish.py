@@ -13,9 +13,10 @@ from edgeflip.core import EditSpace
 from edgeflip.oracle import checked_answers
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
-from edgeflip.search.result import Certificate, Counterfactual, conditions_of
+from edgeflip.search.result import Certificate, Counterfactual
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
 from edgeflip.search.session import Search
+from edgeflip.search.summary import conditions_of
 
 # Candidates of a certificate that are asked about at once.
 _CERTIFIED_AT_ONCE = 4096

@@ -128,11 +128,6 @@ class Certificate:
         return f"no counterfactual with fewer than {self.below} edits exists: {why}{under}"
 
 
-def conditions_of(space: EditSpace) -> str:
-    """The constraints of a space in words, where it can tell."""
-    return str(getattr(space, "conditions", ""))
-
-
 @dataclass(frozen=True)
 class Stage:
     """Time and oracle calls of one stage of the search.

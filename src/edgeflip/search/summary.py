@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 _SHOWN = 4
 
 if TYPE_CHECKING:
-    from edgeflip.search.result import Counterfactual, CounterfactualSet
+    from edgeflip.core import EditSpace
+    from edgeflip.search.result import Certificate, Counterfactual, CounterfactualSet
 
 
 def summary(answer: CounterfactualSet) -> str:
@@ -78,16 +79,28 @@ def proof_in_words(answer: CounterfactualSet, entry: Counterfactual | None) -> s
         return "" if entry is None else "Smaller sets of edits were not all tried."
     tried, largest = sum(proof.tried), proof.below - 1
     subject = "No single edit" if largest == 1 else f"No set of up to {largest} edits"
-    under = f" (with {proof.within})" if proof.within else ""
+    under = f" {words}" if (words := _under(answer, proof)) else ""
     if not tried:
         return f"{subject} is allowed{under}."
     sets = "it was" if tried == 1 else f"all {tried:,} were"
     if largest >= answer.space.max_cost:
-        limits = f" ({proof.within})" if proof.within else ""
-        return f"Nothing that is allowed{limits} does: {sets} tried."
+        return f"Nothing that is allowed{under} does: {sets} tried."
     gap = entry is not None and entry.cost > proof.below
-    open_end = ", and of larger ones not all" if gap else ""
-    return f"{subject} does{under}: {sets} tried{open_end}."
+    open_end = " Larger sets were tried only in part." if gap else ""
+    return f"{subject} does{under}: {sets} tried.{open_end}"
+
+
+def conditions_of(space: EditSpace) -> str:
+    """The constraints of a space in words, where it can tell."""
+    return str(getattr(space, "conditions", ""))
+
+
+def _under(answer: CounterfactualSet, proof: Certificate) -> str:
+    """What a proof holds under, in few words where the space has them; `proof.within` is exact."""
+    short = str(getattr(answer.space, "conditions_in_short", ""))
+    if short and proof.within == conditions_of(answer.space):
+        return short
+    return f"(with {proof.within})" if proof.within else ""
 
 
 def counted_edits(count: int) -> str:

@@ -92,6 +92,9 @@
     return { column: row[0], name: data.names[row[0]] || "", top, figures, shares: row.slice(2) };
   }
 
+  // How long a bar is; what is written as .00 has none.
+  const shareOf = (output, place) => (/[1-9]/.test(output.figures[place]) ? output.shares[place] : 0);
+
   function read(text) {
     const data = JSON.parse(text);
     data.before = unpacked(data, data.before, data.figures);
@@ -135,7 +138,7 @@
       data.columns.forEach((column, place) => {
         find("#value-" + place).textContent = output.figures[place];
         const bar = find("#bar-" + place);
-        if (bar) bar.style.setProperty("--share", output.shares[place]);
+        if (bar) bar.style.setProperty("--share", shareOf(output, place));
         find("#name-" + place).classList.toggle("wins", data.kind === "class" && column === output.column);
       });
       find("#verdict").textContent = choice.table ? verdict(data, choice, mask) : "";
@@ -232,5 +235,5 @@
     });
   }
 
-  return { holds, keysOf, outputOf, verdict, withoutOne, read, run };
+  return { holds, keysOf, outputOf, shareOf, verdict, withoutOne, read, run };
 });
