@@ -10,7 +10,7 @@ from edgeflip.core import EditSet, PairEdits
 from edgeflip.draw.arguments import check_answer, check_texts
 from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
-from edgeflip.draw.scene import ALWAYS, Scene, When
+from edgeflip.draw.scene import ALWAYS, When
 from edgeflip.draw.story import (
     OutputRow,
     figure,
@@ -27,7 +27,7 @@ from edgeflip.draw.story import (
 from edgeflip.draw.subject import Fact, Move, Subject
 from edgeflip.draw.svg import plain_text, svg_part, svg_views
 from edgeflip.draw.symmetry import alike
-from edgeflip.draw.views import View, outside_words, views_of
+from edgeflip.draw.views import map_of, outside_words, views_of
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
@@ -203,7 +203,7 @@ class _AnswerPage:
             )
         parts.append(self._outputs(entry))
         if self._drawing.aside is not None or self._drawing.aside_note:
-            parts += [_map(view) for view in self._views]
+            parts += [map_of(view) for view in self._views]
         return f'<div class="rail"><div class="stick">{"".join(parts)}</div></div>'
 
     def _toggle(self, move: Move, entry: Counterfactual) -> str:
@@ -435,14 +435,3 @@ def _when(when: When, made: Iterable[str]) -> str:
         if keys
     )
     return told + ("" if when.holds(made) else " hidden")
-
-
-def _map(view: View) -> str:
-    drawing = view.drawing
-    picture = svg_part(drawing.aside) if isinstance(drawing.aside, Scene) else ""
-    title = plain_text(drawing.aside_title or "The whole")
-    shown = f' data-view="{view.group}"' + ("" if view.is_first else " hidden")
-    return (
-        f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}'
-        f"<p>{plain_text(drawing.aside_note)}</p></section>"
-    )
