@@ -8,6 +8,7 @@ from typing import Any
 
 from edgeflip.core import EditSet, PairEdits
 from edgeflip.draw.arguments import check_answer, check_texts
+from edgeflip.draw.page_marks import page_mark
 from edgeflip.draw.page_parts import chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, When
@@ -121,7 +122,8 @@ class _AnswerPage:
 {self._made_how()}
 </main>"""
         scripts = f"{json_block(self._data())}\n{script('answer.js')}" if self._entries else ""
-        return document(text_of(sentence), body, scripts=scripts)
+        mark = page_mark(self._home)
+        return document(text_of(sentence), body, scripts=scripts, mark=mark)
 
     def _faults(self) -> str:
         return "".join(
