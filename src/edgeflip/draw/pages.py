@@ -39,9 +39,7 @@ def json_block(payload: Any, name: str = "data") -> str:
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def document(
-    title: str, body: str, *, scripts: str = "", styles: str = "", mark: str = ""
-) -> str:
+def document(title: str, body: str, *, scripts: str = "", styles: str = "", mark: str = "") -> str:
     """A whole page.
 
     Args:
