@@ -65,7 +65,7 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
             panels,
             " ".join(sentences),
             drawn=view.drawn,
-            aside=whole_map(subject.graph, view.nodes),
+            aside=whole_map(subject.graph, frozenset(view.nodes)),
             aside_title="The whole graph",
             aside_note=around,
             aside_elsewhere=f"{around} of another counterfactual" if subject.shown else "",
