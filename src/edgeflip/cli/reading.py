@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflip.cli.names import SPLITS
 from edgeflip.errors import ConfigError, TargetError, unknown_name
+from edgeflip.support import check_name
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -22,6 +23,8 @@ def check_folder(path: Path | None) -> None:
     """Refuse a path that cannot become a folder before any work is done for it."""
     if path is None:
         return
+    if not path.exists():
+        check_name(path, ConfigError)
     for part in (path, *path.parents):
         if part.exists():
             if not part.is_dir():

@@ -61,6 +61,7 @@ def demonstrate(
     training: Training, out: Path, graphs: int, data_dir: Path | None, *, as_json: bool
 ) -> None:
     """Run the demo and print how good its answers are."""
+    check_folder(out)
     result = run_demo(
         out,
         count=graphs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from torch_geometric.data import Data
@@ -59,14 +59,16 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
     sentences += [view.names.key] if view.names.key else []
     if view.cut:
         sentences.append("Dashed stubs lead to nodes that are not drawn.")
-        around = ", those around the edits" if subject.shown else ""
+        count = f"{len(view.nodes)} of {total:,} nodes drawn"
+        around = f"{count}, those around the edits" if subject.shown else count
         return Drawing(
             panels,
             " ".join(sentences),
             drawn=view.drawn,
-            aside=whole_map(subject.graph, view.nodes),
+            aside=whole_map(subject.graph, frozenset(view.nodes)),
             aside_title="The whole graph",
-            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn{around}",
+            aside_note=around,
+            aside_elsewhere=f"{around} of another counterfactual" if subject.shown else "",
         )
     return Drawing(panels, " ".join(sentences))
 
@@ -125,7 +127,7 @@ class _View:
                 for edge in sorted(self._edges)
                 if edge not in changing and drawn.issuperset(edge) and self._style(edge) == style
             ]
-        items += self._stubs()
+        items += self._stubs
         for move in self._moves:
             items += self._changed(move, side)
         for node in self.nodes:
@@ -184,7 +186,7 @@ class _View:
         changed = {move.key: self._ends(move.ends) for move in self._moves}
         still = self._edges - {move.ends for move in self._moves}
         inside = [self._ends(edge) for edge in sorted(still) if {*edge} <= self._places.keys()]
-        stubs = [(line.points[0], line.points[-1]) for line in self._stubs()]
+        stubs = [(line.points[0], line.points[-1]) for line in self._stubs]
         nodes = Nodes(self._places, _SMALL, self._large, [*inside, *stubs], changed, self._badges)
         wanted = [node for node in self.nodes if self._tells(node)]
         beside = [node for node in wanted if not fits_inside(self._subject.names[node], _LARGE)]
@@ -212,15 +214,22 @@ class _View:
             return []
         return [words((x, y + 4), text, style, "middle", when=when)]
 
+    @cached_property
+    def _neighbours(self) -> dict[int, list[int]]:
+        """Those of each node that are drawn, by edges that are there before or after."""
+        found: dict[int, list[int]] = {node: [] for node in self._places}
+        for u, v in self._edges | {move.ends for move in self._moves}:
+            if u != v and u in found and v in found:
+                found[u].append(v)
+                found[v].append(u)
+        return found
+
     def _free_side(self, node: int) -> Point:
         """The direction in which fewest edges leave a node."""
         x, y = self._places[node]
         ways = [
             math.atan2(self._places[other][1] - y, self._places[other][0] - x)
-            for edge in [*self._edges, *(move.ends for move in self._moves)]
-            if node in edge
-            for other in edge
-            if other != node and other in self._places
+            for other in self._neighbours[node]
         ]
         if not ways:
             return 1.0, 0.0
@@ -270,6 +279,7 @@ class _View:
 
         return max(sides, key=lambda place: round(room(place), 3))
 
+    @cached_property
     def _stubs(self) -> list[Line]:
         """Short dashed lines from nodes that have neighbours outside the drawing."""
         if not self.cut:
