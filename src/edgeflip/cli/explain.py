@@ -47,7 +47,7 @@ from edgeflip.cli.searching import SearchProgress
 from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
 from edgeflip.cli.weakness import tell_weakness
 from edgeflip.cli.wording import in_flags
-from edgeflip.core import Noise
+from edgeflip.core import Noise, node_names
 from edgeflip.datasets import DatasetBundle, read_graph
 from edgeflip.draw import answer_in_terminal
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
@@ -350,9 +350,10 @@ def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
         rows.columns[-1].width = len("smallest")
     last = len(found) if most is None else most
     shown = [row for row in found if row["smallest"] or (row["rank"] or last + 1) <= last]
+    names = node_names(answer.graph)
     for row in shown:
         numbers = ("" if row[key] is None else f"{row[key]:.3f}" for key in figures)
-        edits = (edge_list(row[key]) for key in ("added", "removed"))
+        edits = (edge_list(row[key], names) for key in ("added", "removed"))
         mark = "smallest" if row["smallest"] else ""
         rank = "-" if row["rank"] is None else str(row["rank"])
         rows.add_row(rank, *edits, str(row["size"]), str(row["to"]), *numbers, mark)
