@@ -1,8 +1,9 @@
-"""Names of nodes: over no other name, sign or node, shortened or numbered where there is no room."""
+"""Names of nodes: over no other name, sign or node, shortened or lettered where there is no room."""
 
 import math
 import random
 from itertools import combinations
+from string import ascii_lowercase
 
 import networkx as nx
 import pytest
@@ -124,7 +125,7 @@ def test_a_name_that_is_cut_is_told_in_full():
     assert f"<title>{subject.names[0]}</title>{cut[0].text[:8]}" in svg
 
 
-def test_names_without_room_are_numbered_with_a_key():
+def test_names_without_room_are_lettered_with_a_key_and_never_get_a_number_of_another_node():
     graph = named(
         nx.complete_graph(30),
         [f"participant {letter * 3}" for letter in "abcdefghijklmnopqrstuvwxyzäöüß"],
@@ -133,9 +134,10 @@ def test_names_without_room_are_numbered_with_a_key():
     subject = subject_of(graph, [EditSet(removed=removed)])
     drawing = drawing_of(subject, Canvas(150, 120))
     scene = drawing.panels[0].under(move.key for move in subject.shown)
-    numbers = [item for item in labels(scene) if item.text.isdigit()]
-    assert numbers
-    for item in numbers:
+    assert not [item.text for item in labels(scene) if item.text.isdigit()]
+    letters = [item for item in labels(scene) if item.text in ascii_lowercase]
+    assert letters
+    for item in letters:
         assert f"{item.text} is participant" in drawing.caption
         assert any(isinstance(d, Disc) and math.dist(d.at, item.at) < 5 for d in scene.items)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from torch_geometric.data import Data
 
-from edgeflip.cli.advice import next_commands
+from edgeflip.cli.advice import next_commands, nothing_found
 from edgeflip.cli.console import (
     edge_list,
     prints_unicode,
@@ -124,7 +124,7 @@ class Explanation:
             # On Ctrl-C, too: what was found is there to be looked at.
             destination.finish(quietly=as_json)
         if missed:
-            self._advise(*missed[0], bundle)
+            self._advise(missed, bundle)
             raise typer.Exit(NOTHING_FOUND)
 
     @property
@@ -212,9 +212,10 @@ class Explanation:
         return explainer.fit(bundle.train if bundle else [], asked, seed=seed)
 
     def _advise(
-        self, chosen: _Chosen, answer: CounterfactualSet, bundle: DatasetBundle | None
+        self, missed: Sequence[tuple[_Chosen, CounterfactualSet]], bundle: DatasetBundle | None
     ) -> None:
-        """Tell what to try next, as commands."""
+        """Tell for which graphs nothing was found, and what to try next for the first, as commands."""
+        chosen, answer = missed[0]
         plain, ruled = (
             self.limits.constraints(),
             self.limits.constraints_for(chosen.graph, bundle),
@@ -223,7 +224,7 @@ class Explanation:
             COMMAND_LINE.get(), answer, chosen.option, chemistry=ruled != plain
         )
         if commands:
-            note(f"Nothing was found for {chosen.title}. Try next, the best hope first:")
+            note(nothing_found([each.title for each, _ in missed]))
         for command in commands:
             note(f"  {command}")
 
@@ -320,7 +321,7 @@ _ENDS = {
     "good_enough": "it stopped because hardly anything can score better",
     "enough_flips": "it stopped because there were answers enough",
     "best_possible": "it stopped because nothing can score better",
-    "exhausted": "all that it looks at was tried",
+    "exhausted": "it had no further candidates",
     "timeout": "the time was up",
     "out_of_calls": "the calls were used up",
     "cancelled": "it was told to stop",

@@ -1,10 +1,11 @@
-"""Where names of nodes go: beside their nodes and over nothing else, shortened or as numbers if need be."""
+"""Where names of nodes go: beside their nodes and over nothing else, shortened or as letters if need be."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
+from string import ascii_lowercase
 from typing import Literal
 
 from edgeflip.draw.labels import Box, Label, Segment, Spot, Wanted, place_labels
@@ -73,7 +74,7 @@ class Names:
 
     Attributes:
         tags: Names beside nodes.
-        numbers: What stands in nodes for whose names there is no room.
+        letters: What stands in nodes for whose names there is no room.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Names:
     ) -> None:
         self._subject, self._canvas, self._nodes = subject, canvas, nodes
         self.tags: dict[int, Tag] = {}
-        self.numbers: dict[int, str] = {}
+        self.letters: dict[int, str] = {}
         shown = {end for move in subject.shown for end in move.ends}
         edited = [node for node in named if subject.touching(node)]
         first = [node for node in edited if node in shown]
@@ -93,16 +94,17 @@ class Names:
         # What is filled is named under every choice; without room the mouse still tells its name.
         filled = [node for node in named if not subject.touching(node)]
         self._place(filled, subject.choices)
-        free = (str(number) for number in count(1) if str(number) not in subject.names)
+        # Numbers would be read as those of nodes, which may be other ones.
+        free = (letters for letters in _letters() if letters not in subject.names)
         for node in edited:
             if node not in self.tags and not canvas.small:
-                self.numbers[node] = next(free)
+                self.letters[node] = next(free)
 
     @property
     def key(self) -> str:
-        """What the numbers stand for, in a sentence; empty without any."""
+        """What the letters stand for, in a sentence; empty without any."""
         told = "; ".join(
-            f"{text} is {self._subject.names[at]}" for at, text in self.numbers.items()
+            f"{text} is {self._subject.names[at]}" for at, text in self.letters.items()
         )
         return f"In the drawing {told}." if told else ""
 
@@ -136,6 +138,12 @@ class Names:
 
     def _text(self, node: int, width: float) -> str:
         return shortened(self._subject.names[node], TEXTS[_STYLE], width)
+
+
+def _letters() -> Iterator[str]:
+    """All words of a to z, the shortest first."""
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
 
 
 def _at(nodes: Collection[int], moves: Iterable[Move]) -> bool:

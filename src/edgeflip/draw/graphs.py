@@ -207,7 +207,7 @@ class _View:
         text, (x, y) = self._subject.names[node], self._places[node]
         if node in self.names.tags:
             return [self.names.tags[node].words(text, when)]
-        text = self.names.numbers.get(node, text)
+        text = self.names.letters.get(node, text)
         if not fits_inside(text, _LARGE):
             return []
         return [words((x, y + 4), text, style, "middle", when=when)]
