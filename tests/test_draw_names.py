@@ -169,3 +169,51 @@ def test_a_grid_shows_the_numbers_of_edited_atoms():
             if isinstance(item, Words) and item.runs[0].style == "atom-number"
         }
         assert numbers == ({"3", "4"} if named_too else set())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_other_counterfactuals_take_no_room_from_the_names_of_the_first(seed):
+    people = [
+        "Ann",
+        "Hypatia",
+        "Chandrasekhar",
+        "Grace",
+        "Ramanujan",
+        "Lovelace",
+        "Kovalevskaya",
+        "Noether",
+        "Mandelbrot",
+        "Shannon",
+        "Turing",
+        "Dijkstra",
+        "Hopper",
+        "Meitner",
+    ]
+    draws = random.Random(seed)
+    plain = nx.gnm_random_graph(14, 20, seed=seed)
+    graph = named(plain, people)
+    missing = sorted(nx.complement(plain).edges)
+    choices = [
+        EditSet(
+            added=set(draws.sample(missing, 1)), removed=set(draws.sample(sorted(plain.edges), 1))
+        )
+        for _ in range(20)
+    ]
+    core = FactualSubgraph((0, 1, 2, 3), (), 1.0)
+    alone, among = subject_of(graph, choices[:1], core), subject_of(graph, choices, core)
+    ends = {among.names[end] for move in among.shown for end in move.ends}
+    keys = [move.key for move in among.shown]
+    whole = [
+        {item.text for item in labels(drawing_of(each, Canvas()).panels[1].under(keys))} & ends
+        for each in (alone, among)
+    ]
+    assert whole[0] == whole[1]
+    # Whatever is chosen or taken back, each name is there once and over nothing else.
+    for panel in drawing_of(among, Canvas()).panels:
+        for choice in among.choices:
+            for count in range(len(choice) + 1):
+                for part in combinations([move.key for move in choice], count):
+                    scene = panel.under(part)
+                    check_names(scene)
+                    seen = [told(item) for item in labels(scene)]
+                    assert len(seen) == len(set(seen))
