@@ -54,7 +54,7 @@ def test_grids_show_the_molecules_before_and_after(answers):
     written = [item for item in answers.draw().scene.items if isinstance(item, Words)]
     texts = ["".join(run.text for run in item.runs) for item in written]
     assert "CCCCCCO" in texts
-    assert any(text.startswith(f"{to_smiles(answers[0])}, Tanimoto .") for text in texts)
+    assert any(text.startswith(f"becomes {to_smiles(answers[0])}, Tanimoto .") for text in texts)
     cut = [item for item in written if item.title]
     assert LONG in [item.title for item in cut]
     assert any("…, Tanimoto ." in text for text in texts)

@@ -16,6 +16,7 @@ from edgeflip.search import CounterfactualSet
 
 # Letters of a SMILES that stand for it on a card or in a table.
 _LETTERS = 40
+_LEAD = "becomes "
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Chemical:
     def line(self, style: str, room: float) -> str:
         """The molecule after and how alike it is, the SMILES cut so that both fit."""
         return _line(
-            self, lambda text, rest: shortened(text, TEXTS[style], room - _wide(rest, style))
+            self,
+            lambda text, rest: shortened(text, TEXTS[style], room - _wide(_LEAD + rest, style)),
         )
 
     @property
@@ -64,7 +66,7 @@ def _line(chemical: Chemical, cut: Callable[[str, str], str]) -> str:
     if not chemical.after:
         return ""
     rest = f", {chemical.similarity}"
-    return f"{cut(chemical.after, rest)}{rest}"
+    return f"{_LEAD}{cut(chemical.after, rest)}{rest}"
 
 
 def _wide(text: str, style: str) -> float:
