@@ -98,6 +98,9 @@ def test_a_smiles_goes_in_and_a_sentence_two_smiles_and_a_similarity_come_out(
     assert code == 0
     assert out.startswith(f"{ASPIRIN}: ")
     assert "turns" in out
+    # The table names atoms as the sentence does.
+    first = next(line for line in out.splitlines() if line.split()[:1] == ["1"])
+    assert re.search(r"[CO] \(\d+\)–[CO] \(\d+\)", first)
     labels = ("SMILES", "becomes", "Tanimoto")
     lines = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(labels))
     assert lines["SMILES"] == ASPIRIN

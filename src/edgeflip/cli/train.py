@@ -90,7 +90,7 @@ def demonstrate(
     if result.graphs:
         say(
             f"To look at: {result.folder / 'gallery.html'} (all answers), "
-            f"{result.folder / 'answers.svg'} (a picture of the first)"
+            f"{result.folder / 'answers.svg'} (the first of them in a grid)"
         )
 
 

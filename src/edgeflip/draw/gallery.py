@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeflip.draw.arguments import check_answer, checked_all
+from edgeflip.draw.chemical_lines import Chemical, smiles_html, title_html
 from edgeflip.draw.page_parts import chip
 from edgeflip.draw.pages import document, script
 from edgeflip.draw.story import headline as headline_of
@@ -158,11 +159,15 @@ def _card_html(
     )
     mark = f' <span class="mark">{plain_text(exhibit.mark)}</span>' if exhibit.mark else ""
     payload = json.dumps({"groups": groups, "order": order})
-    source = " · ".join(filter(None, (exhibit.title, exhibit.method)))
+    chemical = Chemical.of(answer)
+    source = [title_html(exhibit.title, answer, chemical), plain_text(exhibit.method)]
+    becomes = ""
+    if chemical is not None and chemical.after:
+        becomes = f"<p>becomes {smiles_html(chemical.after)}, {chemical.similarity}</p>"
     note = f' title="{plain_text(proof(answer, entry))}"' if entry is not None else ""
     return (
         f'<li class="card" data-card="{plain_text(payload)}">{picture}<h2>{heading}{mark}</h2>'
-        f"<div>{chips}</div><p>{plain_text(source)}</p><p{note}>{told}</p></li>"
+        f"<div>{chips}</div><p>{' · '.join(filter(None, source))}</p>{becomes}<p{note}>{told}</p></li>"
     )
 
 
