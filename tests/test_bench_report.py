@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import re
 import subprocess
@@ -20,7 +21,7 @@ from edgeflip.bench.report.figures import all_pictures
 from edgeflip.bench.report.results import without_paths
 from edgeflip.draw import Disc, Words
 from edgeflip.errors import ArtifactError, UnknownNameError
-from made_up_run import META, ODD, graph, made_up, write_run
+from made_up_run import META, ODD, VARIANT, graph, made_up, write_run
 
 # Reading.
 
@@ -52,6 +53,21 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
     ) as caught:
         read_results(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_does_not_turn_the_words_around_it(tmp_path: Path) -> None:
+    label = "\u202eevil"
+    rows = [{**row, "method": label} if row.get("method") == VARIANT else row for row in made_up()]
+    meta = copy.deepcopy(META)
+    meta["spec"]["methods"][1]["label"] = meta["spec"]["title"] = label
+    report = write_report(write_run(tmp_path / "run", rows, meta=meta))
+    written = [
+        path for path in report.rglob("*") if path.suffix in {".html", ".md", ".tex", ".svg"}
+    ]
+    assert {path.suffix for path in written} == {".html", ".md", ".tex", ".svg"}
+    assert "\ufffdevil" in (report / "report.html").read_text(encoding="utf-8")
+    for path in written:
+        assert "\u202e" not in path.read_text(encoding="utf-8"), path.name
 
 
 def test_a_dataset_that_came_later_is_not_skipped(tmp_path: Path) -> None:

@@ -246,6 +246,10 @@ def test_edits_far_from_the_first_are_drawn_or_said_to_lie_elsewhere(
         said = visit.page.locator(".outside:visible").count()
         assert ghosts.count() + said == visit.page.locator("#edits button").count()
         assert visit.page.locator(".map:visible").count() == 1
+        if kind == "graph":
+            note = visit.page.locator(".map p:visible").inner_text()
+            assert "around the edits" in note
+            assert note.endswith("of another counterfactual") == bool(said)
         told += said
         visit.page.keyboard.press("ArrowRight")
     if kind == "graph":

@@ -268,6 +268,7 @@ def test_demo_explains_and_says_where_its_files_are(capsys, tmp_path):
     assert code == 0
     for word in ("validity", "size", "fidelity", "s/graph", str(out_folder)):
         assert word in out
+    assert f"{out_folder / 'answers.svg'} (the first of them in a grid)" in " ".join(out.split())
     lines = (out_folder / "answers.jsonl").read_text().splitlines()
     summary = json.loads((out_folder / "summary.json").read_text())
     assert len(lines) == summary["graphs"] == 3

@@ -104,6 +104,10 @@ def test_a_folder_of_answers_becomes_a_gallery_whose_pages_answer(oracle_files, 
     [
         (["--html", "why.svg"], "expected --html to name a file that ends in .html"),
         (["--out", "why.json"], "expected a folder for the JSON of several answers"),
+        (["--html", "..html"], "got dots alone before the ending, ..html"),
+        (["--html", "bad\udcff.html"], "expected a name in UTF-8"),
+        (["--out", "bad\udcff.svg"], "expected a name in UTF-8"),
+        (["--out", "bad\udcff"], "expected a name in UTF-8"),
     ],
 )
 def test_a_wrong_file_is_refused_before_any_work(
@@ -113,6 +117,16 @@ def test_a_wrong_file_is_refused_before_any_work(
     assert run(oracle_files, *words, graphs=2) == 2
     assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["..html", "bad\udcff.html", ".html"])
+def test_a_gallery_of_no_name_is_refused_before_answers_are_read(tmp_path, capsys, name):
+    (tmp_path / "answers.json").write_text("no answer")
+    assert code(["gallery", str(tmp_path), "--out", str(tmp_path / name)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: expected a ")
+    assert "name" in error
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize(

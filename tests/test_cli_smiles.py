@@ -98,6 +98,9 @@ def test_a_smiles_goes_in_and_a_sentence_two_smiles_and_a_similarity_come_out(
     assert code == 0
     assert out.startswith(f"{ASPIRIN}: ")
     assert "turns" in out
+    # The table names atoms as the sentence does.
+    first = next(line for line in out.splitlines() if line.split()[:1] == ["1"])
+    assert re.search(r"[CO] \(\d+\)–[CO] \(\d+\)", first)
     labels = ("SMILES", "becomes", "Tanimoto")
     lines = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(labels))
     assert lines["SMILES"] == ASPIRIN
@@ -204,6 +207,8 @@ def test_a_model_that_wants_attributes_of_bonds_gets_them(capsys, folder, weight
     [
         (["--smiles", "C1CC"], "expected a SMILES that is a molecule, got 'C1CC'"),
         (["--smiles", ""], "it is empty"),
+        (["--smiles", "CCO ethanol"], "drop the text after its first space"),
+        (["--smiles", "CC\tfoo"], "drop the text after its first space"),
         (["--smiles", "CCO", "--index", "0"], "expected --smiles or --index, got both"),
         (["--smiles", "CCO", "--graph", "g.json"], "expected --smiles or --graph, got both"),
         ([], "expected --index, --graph or --smiles, got none"),
@@ -269,6 +274,30 @@ def test_mutag0_gets_hydrogens_as_nodes_and_its_ten_atoms():
     assert to_smiles(graph) == "Nc1ccccc1[N+](=O)[O-]"
     with pytest.raises(GraphError, match="got Na in"):
         reader("[Na+].[Cl-]")
+
+
+@pytest.mark.parametrize(
+    "smiles",
+    ["CC(=O)[O-]", "C[n+]1ccccc1", "[C-]#[N+]C", "C[NH3+].[Cl-]", "[CH2]C", "N#[N+]c1ccccc1"],
+)
+def test_mutag0_keeps_the_molecule_that_was_given(smiles):
+    from rdkit import Chem
+
+    from edgeflip import EditSet
+    from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
+    from edgeflip.datasets import edited_molecule, molecule, smiles_reader, to_smiles
+
+    def charge(mol):
+        return sum(atom.GetFormalCharge() for atom in mol.GetAtoms())
+
+    given = Chem.MolFromSmiles(smiles)
+    graph = graph_from_dict(graph_to_dict(smiles_reader("mutag0")(smiles)))
+    assert to_smiles(graph) == Chem.MolToSmiles(given)
+    edits = EditSet(removed={(0, 1)})
+    edited = edits.apply(graph)
+    assert edited.num_edges == graph.num_edges - 2
+    assert charge(molecule(edited)) == charge(given)
+    assert to_smiles(edited) == edited_molecule(molecule(graph), edits).smiles
 
 
 def test_what_to_try_next_names_the_molecule(capsys, folder):

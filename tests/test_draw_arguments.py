@@ -103,6 +103,20 @@ def test_an_ending_alone_is_no_name(answer, tmp_path, ending):
             save_gallery([Exhibit(answer, "one")], tmp_path / ending, pages=True)
 
 
+@pytest.mark.parametrize("name", ["..html", "...html", "..svg", "bad\udcff.html", "bad\udcff.svg"])
+def test_a_name_of_dots_or_of_no_letters_is_refused(answer, tmp_path, name):
+    told = "a name in UTF-8" if "bad" in name else "dots alone before the ending"
+    calls = [lambda path: answer.save(path), lambda path: save_answers([answer, answer], path)]
+    if name.endswith(".html"):
+        calls.append(lambda path: save_gallery([Exhibit(answer, "one")], path, pages=True))
+    else:
+        calls.append(answer.draw().save)
+    for call in calls:
+        with pytest.raises(ConfigError, match=f"^expected .*{told}.*; .*\\.$"):
+            call(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_gallery_without_an_ending_leaves_nothing_behind(answer, tmp_path):
     for name in ("gallery", "gallery.svg"):
         for pages in (False, True):

@@ -1,8 +1,9 @@
-"""Names of nodes: over no other name, sign or node, shortened or numbered where there is no room."""
+"""Names of nodes: over no other name, sign or node, shortened or lettered where there is no room."""
 
 import math
 import random
 from itertools import combinations
+from string import ascii_lowercase
 
 import networkx as nx
 import pytest
@@ -124,7 +125,7 @@ def test_a_name_that_is_cut_is_told_in_full():
     assert f"<title>{subject.names[0]}</title>{cut[0].text[:8]}" in svg
 
 
-def test_names_without_room_are_numbered_with_a_key():
+def test_names_without_room_are_lettered_with_a_key_and_never_get_a_number_of_another_node():
     graph = named(
         nx.complete_graph(30),
         [f"participant {letter * 3}" for letter in "abcdefghijklmnopqrstuvwxyzäöüß"],
@@ -133,9 +134,10 @@ def test_names_without_room_are_numbered_with_a_key():
     subject = subject_of(graph, [EditSet(removed=removed)])
     drawing = drawing_of(subject, Canvas(150, 120))
     scene = drawing.panels[0].under(move.key for move in subject.shown)
-    numbers = [item for item in labels(scene) if item.text.isdigit()]
-    assert numbers
-    for item in numbers:
+    assert not [item.text for item in labels(scene) if item.text.isdigit()]
+    letters = [item for item in labels(scene) if item.text in ascii_lowercase]
+    assert letters
+    for item in letters:
         assert f"{item.text} is participant" in drawing.caption
         assert any(isinstance(d, Disc) and math.dist(d.at, item.at) < 5 for d in scene.items)
 
@@ -167,3 +169,51 @@ def test_a_grid_shows_the_numbers_of_edited_atoms():
             if isinstance(item, Words) and item.runs[0].style == "atom-number"
         }
         assert numbers == ({"3", "4"} if named_too else set())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_other_counterfactuals_take_no_room_from_the_names_of_the_first(seed):
+    people = [
+        "Ann",
+        "Hypatia",
+        "Chandrasekhar",
+        "Grace",
+        "Ramanujan",
+        "Lovelace",
+        "Kovalevskaya",
+        "Noether",
+        "Mandelbrot",
+        "Shannon",
+        "Turing",
+        "Dijkstra",
+        "Hopper",
+        "Meitner",
+    ]
+    draws = random.Random(seed)
+    plain = nx.gnm_random_graph(14, 20, seed=seed)
+    graph = named(plain, people)
+    missing = sorted(nx.complement(plain).edges)
+    choices = [
+        EditSet(
+            added=set(draws.sample(missing, 1)), removed=set(draws.sample(sorted(plain.edges), 1))
+        )
+        for _ in range(20)
+    ]
+    core = FactualSubgraph((0, 1, 2, 3), (), 1.0)
+    alone, among = subject_of(graph, choices[:1], core), subject_of(graph, choices, core)
+    ends = {among.names[end] for move in among.shown for end in move.ends}
+    keys = [move.key for move in among.shown]
+    whole = [
+        {item.text for item in labels(drawing_of(each, Canvas()).panels[1].under(keys))} & ends
+        for each in (alone, among)
+    ]
+    assert whole[0] == whole[1]
+    # Whatever is chosen or taken back, each name is there once and over nothing else.
+    for panel in drawing_of(among, Canvas()).panels:
+        for choice in among.choices:
+            for count in range(len(choice) + 1):
+                for part in combinations([move.key for move in choice], count):
+                    scene = panel.under(part)
+                    check_names(scene)
+                    seen = [told(item) for item in labels(scene)]
+                    assert len(seen) == len(set(seen))

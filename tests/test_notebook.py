@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from browser import Visit, browser
 from edgeflip import Budget, Constraints, bundle_from, explain
 from edgeflip.draw import answers_html
 from edgeflip.search import AnswerList
@@ -93,3 +94,30 @@ def test_long_names_leave_a_cell_small():
     answer = explain(Short(graph), graph, class_names=["c" * 9000, "d" * 9000])
     assert "svg" in small(answer._repr_html_()).names
     assert small(answers_html(AnswerList([answer] * 6)))
+
+
+def test_the_table_of_an_answer_names_nodes_as_its_sentence_does():
+    count = example_graphs(1, seed=4)[0].num_nodes
+    answer = answer_of(node_names=[f"person {chr(65 + node)}" for node in range(count)])
+    cell = answer._repr_html_()
+    table = Tags(cell[cell.index("<table") :]).text
+    u, v = answer.best.edits.edges[0]
+    assert f"person {chr(65 + u)}–person {chr(65 + v)}" in table
+    assert f"{u}–{v}" not in table
+
+
+@pytest.mark.serial
+def test_in_a_narrow_window_cells_and_pictures_are_no_wider_than_it(answer, tmp_path):
+    with browser() as running:
+        for name, shown in (("picture", answer.draw().svg), ("cell", answer._repr_html_())):
+            path = tmp_path / f"{name}.html"
+            path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}", encoding="utf-8")
+            for width in (390, 1280):
+                visit = Visit(running, path, width=width)
+                assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+                drawn = visit.page.locator("svg").bounding_box()
+                assert drawn["width"] <= width
+                if name == "cell":
+                    # The headline in letters that can be read, in as many lines as it takes.
+                    assert visit.page.locator("p.narrow").is_visible() == (width == 390)
+                visit.check()

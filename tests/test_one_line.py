@@ -7,7 +7,7 @@ from torch import nn
 import edgeflip
 from conftest import assert_sentence
 from edgeflip import Constraints, EdgeFlip, ModelOracle, explain, load_explainer, make_explainer
-from edgeflip.errors import ConfigError, GraphError
+from edgeflip.errors import ConfigError, ConstraintError, GraphError
 from edgeflip.testing import example_graphs, example_oracle, same_answer
 from edgeflip.testing.oracles import CountingOracle
 
@@ -91,3 +91,43 @@ def test_the_model_is_left_as_it_was():
     assert model.training
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
     assert "explain" in edgeflip.__all__
+
+
+def test_a_list_of_answers_made_by_hand_can_be_shown_drawn_and_saved(tmp_path):
+    oracle = example_oracle()
+    answers = edgeflip.AnswerList([explain(oracle, graph) for graph in GRAPHS[:2]])
+    assert "AnswerList" in edgeflip.__all__
+    assert "2 answers" in answers._repr_html_()
+    assert answers.draw().svg.startswith("<svg")
+    assert answers.save(tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize("method", ["edgeflip", "cf-gnnexplainer"])
+def test_constraints_may_be_a_function_that_is_called_once_per_graph(method):
+    seen = []
+
+    def sparing(graph):
+        seen.append(graph)
+        return Constraints(frozen_nodes=frozenset({len(seen)}))
+
+    answers = explain(example_oracle(), GRAPHS, method=method, constraints=sparing)
+    assert len(seen) == len(GRAPHS)
+    for place, (graph, given, answer) in enumerate(zip(GRAPHS, seen, answers, strict=True), 1):
+        assert torch.equal(graph.edge_index, given.edge_index)
+        assert answer.space.constraints == Constraints(frozen_nodes=frozenset({place}))
+
+
+def test_a_function_of_a_graph_may_leave_all_free():
+    assert explain(example_oracle(), GRAPHS[0], constraints=lambda graph: None).found
+
+
+def test_a_function_that_gives_no_constraints_is_refused_with_a_sentence():
+    with pytest.raises(ConstraintError) as error:
+        explain(example_oracle(), GRAPHS, constraints=lambda graph: 3)
+    assert_sentence(error, "function of a graph", "3")
+    with pytest.raises(ConstraintError) as error:
+        explain(example_oracle(), GRAPHS, constraints=lambda graph: {}["bond"])
+    assert_sentence(error, "KeyError", "bond")
+    with pytest.raises(ConfigError) as error:
+        explain(example_oracle(), GRAPHS, constraints=Constraints)
+    assert_sentence(error, "Constraints(max_edits=3)")

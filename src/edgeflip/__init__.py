@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         load_preset,
     )
     from edgeflip.search import (
+        AnswerList,
         Certificate,
         Counterfactual,
         CounterfactualSet,
@@ -136,6 +137,7 @@ _ROOM = {
     "ModelOracle": "edgeflip.oracle",
     "Oracle": "edgeflip.oracle",
     "load_preset": "edgeflip.presets",
+    "AnswerList": "edgeflip.search",
     "Certificate": "edgeflip.search",
     "Counterfactual": "edgeflip.search",
     "CounterfactualSet": "edgeflip.search",
@@ -156,6 +158,7 @@ _ROOM = {
 __all__ = [
     "DRCFGNN",
     "FREE",
+    "AnswerList",
     "Budget",
     "Certificate",
     "ClassGoal",

@@ -9,6 +9,9 @@ from edgeflip.search import CounterfactualSet
 
 _MOST = 4
 
+# Other graphs that are named; of more it is said how many there are.
+_NAMED = 4
+
 # Options that have no value.
 _SWITCHES = ("--no-additions", "--no-removals", "--each-class", "--no-chemistry")
 
@@ -63,6 +66,26 @@ def next_commands(
     if chemistry:
         found.append(("impossible molecules, too", [*base, "--no-chemistry"]))
     return [f"edgeflip {shlex.join(command)}  # {why}" for why, command in found[:_MOST]]
+
+
+def nothing_found(titles: Sequence[str]) -> str:
+    """For which graphs nothing was found, before the commands that may help with the first.
+
+    Example:
+        >>> nothing_found(["A", "B", "C"])
+        'Nothing was found for A, nor for B and C. Try next for A, the best hope first:'
+    """
+    first, *others = titles
+    if not others:
+        return f"Nothing was found for {first}. Try next, the best hope first:"
+    named = others if len(others) <= _NAMED else others[: _NAMED - 1]
+    if len(named) < len(others):
+        named = [*named, f"{len(others) - len(named)} more"]
+    *most, last = named
+    told = f"{', '.join(most)} and {last}" if most else last
+    return (
+        f"Nothing was found for {first}, nor for {told}. Try next for {first}, the best hope first:"
+    )
 
 
 def without(arguments: Sequence[str], *flags: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -69,9 +69,11 @@ def show(made: Table) -> None:
     _stdout().print(made)
 
 
-def edge_list(edges: Iterable[tuple[int, int]]) -> str:
-    """Edges as a cell of a table: `0-3 2-5`, or a dash for none."""
-    return " ".join(f"{u}-{v}" for u, v in edges) or "-"
+def edge_list(edges: Iterable[tuple[int, int]], names: Sequence[str] = ()) -> str:
+    """Edges as a cell of a table: `0-3 2-5`, with names `Ann–Grace, Ann–Ida`, or a dash for none."""
+    if all(map(str.isdecimal, names)):
+        return " ".join(f"{u}-{v}" for u, v in edges) or "-"
+    return ", ".join(f"{names[u]}–{names[v]}" for u, v in edges) or "-"
 
 
 def table_width() -> int:

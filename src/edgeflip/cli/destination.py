@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgeflip.cli.console import say
 from edgeflip.cli.reading import check_folder
-from edgeflip.draw import pages_beside, save_answer, save_answers
+from edgeflip.draw import ending_of, pages_beside, save_answer, save_answers
 from edgeflip.errors import ConfigError
 from edgeflip.search import AnswerList, CounterfactualSet
 
@@ -36,6 +36,7 @@ class Destination:
         check_folder(self.folder)
         for path in self.files:
             check_folder(path.parent)
+            ending_of(path, _FILES)
             if path.is_dir():
                 raise ConfigError(
                     f"expected a file at {path}, got a folder of that name; give another path."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from torch_geometric.data import Data
 
-from edgeflip.cli.advice import next_commands
+from edgeflip.cli.advice import next_commands, nothing_found
 from edgeflip.cli.console import (
     edge_list,
     prints_unicode,
@@ -47,7 +47,7 @@ from edgeflip.cli.searching import SearchProgress
 from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
 from edgeflip.cli.weakness import tell_weakness
 from edgeflip.cli.wording import in_flags
-from edgeflip.core import Noise
+from edgeflip.core import Noise, node_names
 from edgeflip.datasets import DatasetBundle, read_graph
 from edgeflip.draw import answer_in_terminal
 from edgeflip.errors import ConfigError, EdgeflipError, TargetError
@@ -124,7 +124,7 @@ class Explanation:
             # On Ctrl-C, too: what was found is there to be looked at.
             destination.finish(quietly=as_json)
         if missed:
-            self._advise(*missed[0], bundle)
+            self._advise(missed, bundle)
             raise typer.Exit(NOTHING_FOUND)
 
     @property
@@ -212,9 +212,10 @@ class Explanation:
         return explainer.fit(bundle.train if bundle else [], asked, seed=seed)
 
     def _advise(
-        self, chosen: _Chosen, answer: CounterfactualSet, bundle: DatasetBundle | None
+        self, missed: Sequence[tuple[_Chosen, CounterfactualSet]], bundle: DatasetBundle | None
     ) -> None:
-        """Tell what to try next, as commands."""
+        """Tell for which graphs nothing was found, and what to try next for the first, as commands."""
+        chosen, answer = missed[0]
         plain, ruled = (
             self.limits.constraints(),
             self.limits.constraints_for(chosen.graph, bundle),
@@ -223,7 +224,7 @@ class Explanation:
             COMMAND_LINE.get(), answer, chosen.option, chemistry=ruled != plain
         )
         if commands:
-            note(f"Nothing was found for {chosen.title}. Try next, the best hope first:")
+            note(nothing_found([each.title for each, _ in missed]))
         for command in commands:
             note(f"  {command}")
 
@@ -320,7 +321,7 @@ _ENDS = {
     "good_enough": "it stopped because hardly anything can score better",
     "enough_flips": "it stopped because there were answers enough",
     "best_possible": "it stopped because nothing can score better",
-    "exhausted": "all that it looks at was tried",
+    "exhausted": "it had no further candidates",
     "timeout": "the time was up",
     "out_of_calls": "the calls were used up",
     "cancelled": "it was told to stop",
@@ -350,9 +351,10 @@ def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
         rows.columns[-1].width = len("smallest")
     last = len(found) if most is None else most
     shown = [row for row in found if row["smallest"] or (row["rank"] or last + 1) <= last]
+    names = node_names(answer.graph)
     for row in shown:
         numbers = ("" if row[key] is None else f"{row[key]:.3f}" for key in figures)
-        edits = (edge_list(row[key]) for key in ("added", "removed"))
+        edits = (edge_list(row[key], names) for key in ("added", "removed"))
         mark = "smallest" if row["smallest"] else ""
         rank = "-" if row["rank"] is None else str(row["rank"])
         rows.add_row(rank, *edits, str(row["size"]), str(row["to"]), *numbers, mark)

@@ -10,7 +10,7 @@ from edgeflip.bench import is_run, run_exhibits
 from edgeflip.cli.console import say
 from edgeflip.cli.reading import check_folder
 from edgeflip.cli.terminal import counted, note
-from edgeflip.draw import Exhibit, graph_size, pages_beside, save_gallery
+from edgeflip.draw import Exhibit, ending_of, graph_size, pages_beside, save_gallery
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import parse_json, read_file, read_json
@@ -23,10 +23,7 @@ def make_gallery(
 ) -> None:
     """Write the gallery of a folder or file, and say where it is."""
     page = out or (run if run.is_dir() else run.parent) / "gallery.html"
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError(
-            f"expected a page that ends in .html, got {page}; give it that ending with --out."
-        )
+    ending_of(page, (".html", ".htm"), "a gallery")
     check_folder(pages_beside(page) if pages else page.parent)
     exhibits = _exhibits(run, method, data_dir)
     if not exhibits:

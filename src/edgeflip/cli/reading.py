@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflip.cli.names import SPLITS
 from edgeflip.errors import ConfigError, TargetError, unknown_name
+from edgeflip.support import check_name
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -22,6 +23,8 @@ def check_folder(path: Path | None) -> None:
     """Refuse a path that cannot become a folder before any work is done for it."""
     if path is None:
         return
+    if not path.exists():
+        check_name(path, ConfigError)
     for part in (path, *path.parents):
         if part.exists():
             if not part.is_dir():
@@ -36,19 +39,35 @@ def check_folder(path: Path | None) -> None:
 
 
 def check_oracle(folder: Path) -> None:
-    """Refuse a folder without an oracle; the nearest one beside it is suggested."""
+    """Refuse a folder without an oracle; the nearest one in it or around it is suggested."""
     parts = ("config.json", "model.safetensors")
     if any((folder / name).exists() for name in parts):
         return
-    beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
-    known = [path.name for path in beside if (path / parts[0]).exists()]
-    near = difflib.get_close_matches(folder.name, known, n=1, cutoff=0.4)
-    hint = f", did you mean {folder.parent / near[0]}?" if near else "."
+    near = _nearest_oracle(folder, parts[0])
+    hint = f", did you mean {near}?" if near else "."
     got = f"no {parts[0]} there" if folder.exists() else "no such folder"
     raise ConfigError(
         f"expected a trained oracle in {folder}, got {got}{hint} To make one, run 'edgeflip train' with "
         f"--out {folder}, or leave --oracle out."
     )
+
+
+def _nearest_oracle(folder: Path, mark: str) -> Path | None:
+    """The oracle that was probably meant by a folder without one: those of own data lie two folders deep."""
+    places = (
+        (folder, "*", 0.0),
+        (folder.parent, "*", 0.4),
+        (folder.parent, "*/oracle", 0.4),
+        (folder.parent.parent, "*/*", 0.6),
+    )
+    for place, pattern, cutoff in places:
+        found = sorted(path.parent for path in place.glob(f"{pattern}/{mark}"))
+        known = {path.relative_to(place).as_posix(): path for path in found}
+        wanted = folder.relative_to(place).as_posix()
+        near = difflib.get_close_matches(wanted, known, n=1, cutoff=cutoff)
+        if near:
+            return known[near[0]]
+    return None
 
 
 def check_one_model(oracle: Path | None, model: str | None, *, needed: bool = False) -> None:

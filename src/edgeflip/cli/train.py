@@ -61,6 +61,7 @@ def demonstrate(
     training: Training, out: Path, graphs: int, data_dir: Path | None, *, as_json: bool
 ) -> None:
     """Run the demo and print how good its answers are."""
+    check_folder(out)
     result = run_demo(
         out,
         count=graphs,
@@ -89,7 +90,7 @@ def demonstrate(
     if result.graphs:
         say(
             f"To look at: {result.folder / 'gallery.html'} (all answers), "
-            f"{result.folder / 'answers.svg'} (a picture of the first)"
+            f"{result.folder / 'answers.svg'} (the first of them in a grid)"
         )
 
 

@@ -3,8 +3,8 @@
 A graph is a molecule when it has a `smiles`, whose atoms are its nodes in order, or atomic numbers
 `z`. With `smiles`, bonds are those of the SMILES, and hydrogens are no nodes: an atom's free valence is
 the number of its hydrogens. With `z` alone, as in Mutag0, hydrogens are nodes and nothing tells a
-single bond from a double one: bond orders are inferred where they are needed, and no atom has a free
-valence until one of its bonds goes.
+single bond from a double one: bond orders are inferred where they are needed, unless the graph says
+which SMILES it was `read_from`, and no atom has a free valence until one of its bonds goes.
 
 An added bond is single. A bond that goes leaves hydrogens behind, as many as its order.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -24,12 +24,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs, no_graph
+from edgeflip.datasets.bond_orders import with_bond_orders
 from edgeflip.errors import ConfigError, GraphError, shown
 from edgeflip.search import Counterfactual, CounterfactualSet
 from edgeflip.support import check_limit, checked_call
 
 SINGLE_BOND = torch.tensor([1, 0, 0])
 """The row that PyG's `from_smiles` gives a single bond: the fill for added bonds."""
+
+READ_FROM = "read_from"
+"""Where a graph with hydrogens as nodes keeps its SMILES, whose atoms come first; edits leave it."""
 
 _HYDROGEN = 1
 _ELEMENTS = 118
@@ -69,7 +73,7 @@ def molecule_graph(smiles: str, *, bonds: bool = False) -> Data:
             if not smiles.isascii() or "\0" in smiles:
                 raise ValueError("it has letters that no SMILES has")
             graph: Data = from_smiles(smiles)
-            reason = "" if graph.num_nodes else _reason(chem, smiles)
+            reason = _dropped(smiles) if graph.num_nodes else _reason(chem, smiles)
         except (ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
     if reason:
@@ -89,6 +93,11 @@ def molecule_or_none(smiles: str, *, bonds: bool = False) -> Data | None:
         return molecule_graph(smiles, bonds=bonds)
     except GraphError:
         return None
+
+
+def _dropped(smiles: str) -> str:
+    """What RDKit would leave out without a word, as a sentence; empty if nothing."""
+    return "RDKit would drop the text after its first space" if smiles.split()[1:] else ""
 
 
 def _reason(chem: ModuleType, smiles: str) -> str:
@@ -319,23 +328,45 @@ def _parsed(graph: Data) -> tuple[Any, EditSet | None]:
     chem = rdkit_chem()
     smiles = _smiles(graph)
     if smiles is None:
-        return _inferred(_atomic_numbers(graph), edge_pairs(graph)), None
-    check_smiles(smiles)
-    from rdkit import rdBase
-
-    with rdBase.BlockLogs():
-        base = chem.MolFromSmiles(smiles) if smiles.isascii() and "\0" not in smiles else None
+        numbers, edges = _atomic_numbers(graph), edge_pairs(graph)
+        whole = _with_hydrogens(graph, numbers)
+        if whole is None:
+            return _sanitised(with_bond_orders(chem, numbers, edges)), None
+        return whole, _edits_between(whole, edges)
+    base = _read(smiles)
     if base is None or base.GetNumAtoms() != graph.num_nodes:
         found = "no molecule" if base is None else f"{base.GetNumAtoms()} atoms"
         raise GraphError(
             f"expected a smiles with one atom per node ({graph.num_nodes}), got {found} in "
             f"'{smiles}'; make the graph with molecule_graph."
         )
+    return base, _edits_between(base, edge_pairs(graph))
+
+
+def _read(smiles: str) -> Any | None:
+    """The molecule of a SMILES; none if it is no molecule."""
+    check_smiles(smiles)
+    from rdkit import rdBase
+
+    with rdBase.BlockLogs():
+        if not smiles.isascii() or "\0" in smiles:
+            return None
+        return rdkit_chem().MolFromSmiles(smiles)
+
+
+def _with_hydrogens(graph: Data, numbers: list[int]) -> Any | None:
+    """The molecule that a graph with hydrogens as nodes was read from; none if it does not say."""
+    smiles = graph.to_dict().get(READ_FROM)
+    base = _read(smiles) if isinstance(smiles, str) else None
+    whole = None if base is None else rdkit_chem().AddHs(base)
+    known = whole is not None and [atom.GetAtomicNum() for atom in whole.GetAtoms()] == numbers
+    return whole if known else None
+
+
+def _edits_between(base: Any, edges: frozenset[Edge]) -> EditSet | None:
+    """The edits that lead from the bonds of a molecule to edges; none if they are the same."""
     bonds = frozenset(_pair(bond) for bond in base.GetBonds())
-    edges = edge_pairs(graph)
-    if bonds == edges:
-        return base, None
-    return base, EditSet(added=edges - bonds, removed=bonds - edges)
+    return None if bonds == edges else EditSet(added=edges - bonds, removed=bonds - edges)
 
 
 def _smiles(graph: Data) -> str | None:
@@ -368,83 +399,3 @@ def _atomic_numbers(graph: Data) -> list[int]:
 def _pair(bond: Any) -> Edge:
     u, v = sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))
     return u, v
-
-
-# Bond orders where only the elements are known.
-
-
-def _inferred(numbers: list[int], edges: frozenset[Edge]) -> Any:
-    """A molecule with bond orders, charges and missing hydrogens that suit its valences.
-
-    Every atom gets the lowest common valence that fits its neighbours; what is left open is paired
-    along bonds, as many pairs as possible, and what cannot be paired is filled with hydrogens.
-    """
-    chem = rdkit_chem()
-    skeleton = nx.empty_graph(len(numbers))
-    skeleton.add_edges_from(edges)
-    charges = _charges(numbers, skeleton)
-    free = {
-        node: max(0, _valence(number, node, numbers, skeleton, charges) - skeleton.degree[node])
-        for node, number in enumerate(numbers)
-    }
-    orders = dict.fromkeys(edges, 1)
-    for _ in range(2):  # the second round makes triple bonds and cumulated double ones
-        for u, v in _pairing(edges, free, skeleton):
-            orders[u, v] += 1
-            free[u] -= 1
-            free[v] -= 1
-    editable = chem.RWMol()
-    for node, number in enumerate(numbers):
-        atom = chem.Atom(number)
-        atom.SetFormalCharge(charges.get(node, 0))
-        atom.SetNoImplicit(True)
-        atom.SetNumExplicitHs(free[node])
-        editable.AddAtom(atom)
-    kinds = {1: chem.BondType.SINGLE, 2: chem.BondType.DOUBLE, 3: chem.BondType.TRIPLE}
-    for (u, v), order in orders.items():
-        editable.AddBond(u, v, kinds[order])
-    return _sanitised(editable)
-
-
-def _pairing(edges: frozenset[Edge], free: Mapping[int, int], skeleton: Any) -> list[Edge]:
-    """Bonds between atoms with open valences, no atom twice, as many as possible."""
-    open_bonds = nx.Graph()
-    for u, v in sorted(edges):
-        if free[u] and free[v]:
-            ends_there = 1 in (skeleton.degree[u], skeleton.degree[v])
-            open_bonds.add_edge(u, v, weight=2 if ends_there else 1)
-    matched = nx.max_weight_matching(open_bonds, maxcardinality=True)
-    return sorted((min(pair), max(pair)) for pair in matched)
-
-
-def _charges(numbers: list[int], skeleton: Any) -> dict[int, int]:
-    """Formal charges of the groups that need them: nitro, N-oxide, azide, onium."""
-    charges: dict[int, int] = {}
-    for node, number in enumerate(numbers):
-        degree = skeleton.degree[node]
-        ends = sorted(other for other in skeleton[node] if skeleton.degree[other] == 1)
-        oxygens = [other for other in ends if numbers[other] == 8]
-        if number == 7 and degree in (3, 4) and oxygens:
-            charges |= {node: 1, oxygens[0]: -1}
-        elif number == 7 and degree == 2 and (tails := [o for o in ends if numbers[o] == 7]):
-            charges |= {node: 1, tails[0]: -1}
-        elif (number, degree) in ((7, 4), (8, 3), (15, 4), (16, 3)) and not oxygens:
-            sulphides = [other for other in ends if numbers[other] == 16]
-            if not (number == 15 and sulphides):
-                charges[node] = 1
-    return charges
-
-
-def _valence(
-    number: int, node: int, numbers: list[int], skeleton: Any, charges: Mapping[int, int]
-) -> int:
-    charge, degree = charges.get(node, 0), skeleton.degree[node]
-    if number in (7, 8, 15, 16) and charge:
-        base = {7: 3, 8: 2, 15: 3, 16: 2}[number]
-        return base + charge
-    choices = {5: (3,), 6: (4,), 7: (3,), 8: (2,), 15: (3, 5), 16: (2, 4, 6)}.get(number, (1,))
-    terminal = sum(
-        numbers[other] in (8, 16) and skeleton.degree[other] == 1 for other in skeleton[node]
-    )
-    needed = degree + (terminal if number in (15, 16) else 0)
-    return next((valence for valence in choices if valence >= needed), choices[-1])

@@ -22,6 +22,7 @@ from torch_geometric.data import Data
 from edgeflip.datasets.bundle import DatasetBundle, DatasetCard, random_split
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
 from edgeflip.datasets.chemistry import (
+    READ_FROM,
     molecule_constraints,
     molecule_graph,
     molecule_or_none,
@@ -144,6 +145,8 @@ def smiles_reader(dataset: str | None) -> Callable[[str], Data]:
 def mutag0_graph(smiles: str) -> Data:
     """The graph of a SMILES as Mutag0 has it: hydrogens are nodes, of one of ten atom types each.
 
+    Its SMILES goes along as `read_from`, so that it is drawn and written as the molecule that was given.
+
     Raises:
         GraphError: If it is no molecule, or has an atom of another type.
     """
@@ -165,6 +168,8 @@ def mutag0_graph(smiles: str) -> Data:
         x=torch.nn.functional.one_hot(types, len(ATOMIC_NUMBERS)).float(),
         edge_index=torch.tensor(both, dtype=torch.long).reshape(-1, 2).t().contiguous(),
         z=torch.tensor(numbers),
+        # Charges and bond orders, which the graph itself has no place for.
+        **{READ_FROM: smiles},
     )
 
 

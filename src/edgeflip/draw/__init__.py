@@ -2,6 +2,7 @@
 
 from edgeflip.core import edge_noun
 from edgeflip.draw.answer import draw_answer
+from edgeflip.draw.arguments import ending_of
 from edgeflip.draw.axes import Scale, Tick
 from edgeflip.draw.charts import (
     Axes,
@@ -91,6 +92,7 @@ __all__ = [
     "draw_summary",
     "draw_trace",
     "drawing_of",
+    "ending_of",
     "gallery_page",
     "graph_size",
     "interval_chart",

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from edgeflip.errors import ConfigError, shown
 from edgeflip.search import CounterfactualSet
+from edgeflip.support import check_name
 
 T = TypeVar("T")
 
@@ -66,9 +67,16 @@ def ending_of(path: Path, endings: Sequence[str], noun: str = "a file") -> str:
         noun: What is to be written.
 
     Raises:
-        ConfigError: If it is another, or there is no name before it.
+        ConfigError: If it is another, or there is no name before it, or one that is not UTF-8.
     """
+    check_name(path, ConfigError)
     ending = path.suffix.lower()
+    if not path.stem.strip("."):
+        # A folder of pages that is named like the file would be the one it is in, or that above.
+        raise ConfigError(
+            f"expected a file with a name, got dots alone before the ending, {path.name}; put a name before "
+            f"it, such as why{ending}."
+        )
     if ending in endings:
         return ending
     # A second way to write an ending is taken, not told.

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeflip.draw.arguments import check_answer, checked_all
+from edgeflip.draw.chemical_lines import Chemical, smiles_html, title_html
 from edgeflip.draw.page_parts import chip
 from edgeflip.draw.pages import document, script
 from edgeflip.draw.story import headline as headline_of
 from edgeflip.draw.story import predicted, proof, subject, text_of
-from edgeflip.draw.subject import Canvas, drawing_of
+from edgeflip.draw.subject import Canvas, Drawing, Subject, drawing_of
 from edgeflip.draw.svg import plain_text, svg_part, visible
 from edgeflip.search import Counterfactual, CounterfactualSet, counted_edits
 from edgeflip.support import checked_call
@@ -41,6 +42,19 @@ class Exhibit:
     method: str = ""
     href: str = ""
     mark: str = ""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a card shows, drawn once."""
+
+    subject: Subject
+    drawing: Drawing
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The edits of the headline."""
+        return frozenset(move.key for move in self.subject.shown)
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,9 @@ def _card(exhibit: Exhibit) -> _Card:
     answer = exhibit.answer
     entry = answer.smallest
     size = "none found" if entry is None else "3 or more" if entry.size > 2 else str(entry.size)
-    backing = [] if entry is None else _backing(answer, entry)
+    what = subject(answer, [] if entry is None else [entry])
+    drawn = None if what is None else _Drawn(what, drawing_of(what, _CANVAS))
+    backing = [] if entry is None else _backing(answer, entry, drawn)
     named = {
         "data": [exhibit.data] if exhibit.data else [],
         "method": [exhibit.method] if exhibit.method else [],
@@ -101,33 +117,30 @@ def _card(exhibit: Exhibit) -> _Card:
         "probability": None if entry is None else -max(entry.output),
         "nodes": int(answer.graph.num_nodes or 0),
     }
-    return _Card(exhibit, groups, order, _card_html(exhibit, entry, groups, order))
+    return _Card(exhibit, groups, order, _card_html(exhibit, drawn, groups, order))
 
 
-def _backing(answer: CounterfactualSet, entry: Counterfactual) -> list[str]:
+def _backing(answer: CounterfactualSet, entry: Counterfactual, drawn: _Drawn | None) -> list[str]:
     proven = answer.certificate is not None and answer.certificate.below >= entry.cost
-    what = subject(answer, [entry])
     faulty = False
-    if what is not None:
-        keys = frozenset(move.key for move in what.shown)
-        faulty = any(fault.when.holds(keys) for fault in drawing_of(what, _CANVAS).faults)
+    if drawn is not None:
+        faulty = any(fault.when.holds(drawn.keys) for fault in drawn.drawing.faults)
     return ["nothing smaller"] * (proven or entry.cost == 1) + ["not possible"] * faulty
 
 
 def _card_html(
     exhibit: Exhibit,
-    entry: Counterfactual | None,
+    drawn: _Drawn | None,
     groups: Mapping[str, Sequence[str]],
     order: Mapping[str, float | None],
 ) -> str:
     answer = exhibit.answer
-    what = subject(answer, [] if entry is None else [entry])
+    entry = answer.smallest
     picture, chips = "", ""
-    if what is not None:
-        drawing = drawing_of(what, _CANVAS)
-        scene = drawing.panels[-1] if entry is not None else drawing.panels[0]
-        keys = frozenset(move.key for move in what.shown)
-        picture = svg_part(scene.under(keys))
+    if drawn is not None:
+        what = drawn.subject
+        scene = drawn.drawing.panels[-1 if entry is not None else 0]
+        picture = svg_part(scene.under(drawn.keys))
         label = plain_text(text_of(headline_of(answer, entry)))
         picture = picture.replace(
             f'aria-label="{plain_text(scene.label)}"', f'aria-label="{label}"', 1
@@ -146,11 +159,15 @@ def _card_html(
     )
     mark = f' <span class="mark">{plain_text(exhibit.mark)}</span>' if exhibit.mark else ""
     payload = json.dumps({"groups": groups, "order": order})
-    source = " · ".join(filter(None, (exhibit.title, exhibit.method)))
+    chemical = Chemical.of(answer)
+    source = [title_html(exhibit.title, answer, chemical), plain_text(exhibit.method)]
+    becomes = ""
+    if chemical is not None and chemical.after:
+        becomes = f"<p>becomes {smiles_html(chemical.after)}, {chemical.similarity}</p>"
     note = f' title="{plain_text(proof(answer, entry))}"' if entry is not None else ""
     return (
         f'<li class="card" data-card="{plain_text(payload)}">{picture}<h2>{heading}{mark}</h2>'
-        f"<div>{chips}</div><p>{plain_text(source)}</p><p{note}>{told}</p></li>"
+        f"<div>{chips}</div><p>{' · '.join(filter(None, source))}</p>{becomes}<p{note}>{told}</p></li>"
     )
 
 

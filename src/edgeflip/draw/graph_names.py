@@ -1,10 +1,11 @@
-"""Where names of nodes go: beside their nodes and over nothing else, shortened or as numbers if need be."""
+"""Where names of nodes go: beside their nodes and over nothing else, shortened or as letters if need be."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
+from string import ascii_lowercase
 from typing import Literal
 
 from edgeflip.draw.labels import Box, Label, Segment, Spot, Wanted, place_labels
@@ -13,6 +14,7 @@ from edgeflip.draw.scene import BADGE, Point, When, Words, words
 from edgeflip.draw.subject import Canvas, Move, Subject
 
 _STYLE = "label"
+_LEADS = ("In the drawing", "With other counterfactuals")
 _AIR = 2.0
 # How wide a name may be, and whether it may cover edges that stay; the first that has a place is taken.
 _WAYS = ((160.0, False), (96.0, False), (96.0, True), (60.0, True), (36.0, True))
@@ -73,7 +75,7 @@ class Names:
 
     Attributes:
         tags: Names beside nodes.
-        numbers: What stands in nodes for whose names there is no room.
+        letters: What stands in nodes for whose names there is no room.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class Names:
     ) -> None:
         self._subject, self._canvas, self._nodes = subject, canvas, nodes
         self.tags: dict[int, Tag] = {}
-        self.numbers: dict[int, str] = {}
+        self.letters: dict[int, str] = {}
         shown = {end for move in subject.shown for end in move.ends}
         edited = [node for node in named if subject.touching(node)]
         first = [node for node in edited if node in shown]
@@ -93,18 +95,30 @@ class Names:
         # What is filled is named under every choice; without room the mouse still tells its name.
         filled = [node for node in named if not subject.touching(node)]
         self._place(filled, subject.choices)
-        free = (str(number) for number in count(1) if str(number) not in subject.names)
+        # Numbers would be read as those of nodes, which may be other ones.
+        self._free = (letters for letters in _letters() if letters not in subject.names)
         for node in edited:
             if node not in self.tags and not canvas.small:
-                self.numbers[node] = next(free)
+                self.letters[node] = next(self._free)
 
-    @property
-    def key(self) -> str:
-        """What the numbers stand for, in a sentence; empty without any."""
-        told = "; ".join(
-            f"{text} is {self._subject.names[at]}" for at, text in self.numbers.items()
-        )
-        return f"In the drawing {told}." if told else ""
+    def key(self, first: Names) -> str:
+        """What the letters stand for, in a sentence or two; empty without any.
+
+        Args:
+            first: Names as placed for the first counterfactual; what it has no room for gets a letter, too.
+        """
+        for node in first.letters:
+            if node not in self.letters:
+                self.letters[node] = next(self._free)
+        at_once = [node for node in self.letters if node in first.letters]
+        later = [node for node in self.letters if node not in first.letters]
+        told = [
+            (lead, nodes) for lead, nodes in zip(_LEADS, (at_once, later), strict=True) if nodes
+        ]
+        return " ".join(f"{lead} {self._told(nodes)}." for lead, nodes in told)
+
+    def _told(self, nodes: Iterable[int]) -> str:
+        return "; ".join(f"{self.letters[node]} is {self._subject.names[node]}" for node in nodes)
 
     def _place(self, wanted: Sequence[int], choices: Iterable[Sequence[Move]]) -> None:
         """Find places for names that are seen under some counterfactuals."""
@@ -136,6 +150,35 @@ class Names:
 
     def _text(self, node: int, width: float) -> str:
         return shortened(self._subject.names[node], TEXTS[_STYLE], width)
+
+
+def split_states(
+    when: When, own: frozenset[str], others: frozenset[str], first: Names, rest: Names
+) -> list[tuple[Names, When]]:
+    """When the names of the first counterfactual are shown, and when those that suit all.
+
+    Args:
+        when: When a node's name is shown at all: always, or with any of its edits.
+        own: The edits of the first counterfactual.
+        others: Those of which the first has none.
+        first: Names as placed for the first.
+        rest: Names as placed for all.
+    """
+    if not when.any:
+        return [(first, When(none=others)), (rest, When(any=others))]
+    mine, foreign = sorted(when.any & own), when.any - own
+    found = [(first, When(any=frozenset(mine), none=others))] if mine else []
+    found += [(rest, When(any=foreign))] if foreign else []
+    for place, key in enumerate(mine if others - foreign else []):
+        before = frozenset(mine[:place])
+        found.append((rest, When(frozenset({key}), others - foreign, foreign | before)))
+    return found
+
+
+def _letters() -> Iterator[str]:
+    """All words of a to z, the shortest first."""
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
 
 
 def _at(nodes: Collection[int], moves: Iterable[Move]) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge, edge_pairs
 from edgeflip.draw.dot_map import map_places
-from edgeflip.draw.graph_names import Names, Nodes, fits_inside
+from edgeflip.draw.graph_names import Names, Nodes, fits_inside, split_states
 from edgeflip.draw.layout import nearby, node_places
 from edgeflip.draw.scene import (
     BADGE,
@@ -56,17 +57,19 @@ def draw_plain(subject: Subject, canvas: Canvas) -> Drawing:
     sentences = [f"Filled nodes {subject.core_words}."] if subject.core_nodes else []
     sentences += ["Every node keeps its place."] if subject.choices else []
     sentences += [note] if (note := loops_note(subject.graph)) else []
-    sentences += [view.names.key] if view.names.key else []
+    sentences += [view.key] if view.key else []
     if view.cut:
         sentences.append("Dashed stubs lead to nodes that are not drawn.")
-        around = ", those around the edits" if subject.shown else ""
+        count = f"{len(view.nodes)} of {total:,} nodes drawn"
+        around = f"{count}, those around the edits" if subject.shown else count
         return Drawing(
             panels,
             " ".join(sentences),
             drawn=view.drawn,
-            aside=whole_map(subject.graph, view.nodes),
+            aside=whole_map(subject.graph, frozenset(view.nodes)),
             aside_title="The whole graph",
-            aside_note=f"{len(view.nodes)} of {total:,} nodes drawn{around}",
+            aside_note=around,
+            aside_elsewhere=f"{around} of another counterfactual" if subject.shown else "",
         )
     return Drawing(panels, " ".join(sentences))
 
@@ -94,7 +97,11 @@ class _View:
         )
         self._moves = [move for move in subject.moves if drawn.issuperset(move.ends)]
         self._badges = self._badge_places()
-        self.names = self._named()
+        self.names = self._named(subject)
+        # Before another counterfactual is chosen, its edits take no room from names.
+        first = replace(subject, choices=subject.choices[:1])
+        self._first = self._named(first) if len(subject.choices) > 1 else self.names
+        self.key = self.names.key(self._first)
 
     @property
     def drawn(self) -> frozenset[str]:
@@ -125,7 +132,7 @@ class _View:
                 for edge in sorted(self._edges)
                 if edge not in changing and drawn.issuperset(edge) and self._style(edge) == style
             ]
-        items += self._stubs()
+        items += self._stubs
         for move in self._moves:
             items += self._changed(move, side)
         for node in self.nodes:
@@ -179,16 +186,18 @@ class _View:
             *self._name(node, "label", when),
         ]
 
-    def _named(self) -> Names:
-        """Places for the names that do not fit into their nodes."""
-        changed = {move.key: self._ends(move.ends) for move in self._moves}
-        still = self._edges - {move.ends for move in self._moves}
+    def _named(self, subject: Subject) -> Names:
+        """Places for the names that do not fit into their nodes, with some of the counterfactuals."""
+        moves = [move for move in self._moves if move in subject.moves]
+        changed = {move.key: self._ends(move.ends) for move in moves}
+        still = self._edges - {move.ends for move in moves}
         inside = [self._ends(edge) for edge in sorted(still) if {*edge} <= self._places.keys()]
-        stubs = [(line.points[0], line.points[-1]) for line in self._stubs()]
+        stubs = [(line.points[0], line.points[-1]) for line in self._stubs]
         nodes = Nodes(self._places, _SMALL, self._large, [*inside, *stubs], changed, self._badges)
-        wanted = [node for node in self.nodes if self._tells(node)]
-        beside = [node for node in wanted if not fits_inside(self._subject.names[node], _LARGE)]
-        return Names(self._subject, self._canvas, nodes, beside)
+        seen = [node for node in self.nodes if subject.touching(node) or node in subject.core_nodes]
+        wanted = [node for node in seen if self._tells(node)]
+        beside = [node for node in wanted if not fits_inside(subject.names[node], _LARGE)]
+        return Names(subject, self._canvas, nodes, beside)
 
     def _tells(self, node: int) -> bool:
         """Whether a node has its name: edited nodes, and where there is room those that are filled."""
@@ -201,26 +210,44 @@ class _View:
         return _MEDIUM if self._canvas.small and not self._tells(node) else self._large
 
     def _name(self, node: int, style: str, when: When) -> list[Item]:
-        """The name of a node: inside it where it fits, otherwise beside it where there is room."""
+        """The name of a node as the first counterfactual has room for it, and as all others have."""
         if not self._tells(node):
             return []
+        if self._first.tags.get(node) == self.names.tags.get(node):
+            return self._written(self.names, node, style, when)
+        own = frozenset(move.key for move in self._subject.shown)
+        others = self.drawn - own
+        items: list[Item] = []
+        for names, each in split_states(when, own, others, self._first, self.names):
+            items += self._written(names, node, style, each)
+        return items
+
+    def _written(self, names: Names, node: int, style: str, when: When) -> list[Item]:
+        """A name inside its node where it fits, otherwise beside it where there is room."""
         text, (x, y) = self._subject.names[node], self._places[node]
-        if node in self.names.tags:
-            return [self.names.tags[node].words(text, when)]
-        text = self.names.numbers.get(node, text)
+        if node in names.tags:
+            return [names.tags[node].words(text, when)]
+        text = self.names.letters.get(node, text)
         if not fits_inside(text, _LARGE):
             return []
         return [words((x, y + 4), text, style, "middle", when=when)]
+
+    @cached_property
+    def _neighbours(self) -> dict[int, list[int]]:
+        """Those of each node that are drawn, by edges that are there before or after."""
+        found: dict[int, list[int]] = {node: [] for node in self._places}
+        for u, v in self._edges | {move.ends for move in self._moves}:
+            if u != v and u in found and v in found:
+                found[u].append(v)
+                found[v].append(u)
+        return found
 
     def _free_side(self, node: int) -> Point:
         """The direction in which fewest edges leave a node."""
         x, y = self._places[node]
         ways = [
             math.atan2(self._places[other][1] - y, self._places[other][0] - x)
-            for edge in [*self._edges, *(move.ends for move in self._moves)]
-            if node in edge
-            for other in edge
-            if other != node and other in self._places
+            for other in self._neighbours[node]
         ]
         if not ways:
             return 1.0, 0.0
@@ -270,6 +297,7 @@ class _View:
 
         return max(sides, key=lambda place: round(room(place), 3))
 
+    @cached_property
     def _stubs(self) -> list[Line]:
         """Short dashed lines from nodes that have neighbours outside the drawing."""
         if not self.cut:

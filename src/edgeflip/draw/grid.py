@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torch_geometric.data import Data
 
 from edgeflip.draw.arguments import checked_all
+from edgeflip.draw.chemical_lines import Chemical
 from edgeflip.draw.look import TEXTS, shortened
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Item, Line, Run, Scene, Words, placed, words
@@ -21,10 +22,19 @@ from edgeflip.support import checked_call
 _CELL, _HEIGHT, _GAP, _MARGIN = 260.0, 190.0, 24.0, 24.0
 # A line beneath each says which edges are edited, so the nodes it names can be seen.
 _CANVAS = Canvas(_CELL, _HEIGHT, small=True, edited_named=True)
-# What is drawn, the change beneath it, and further lines.
-_Cell: TypeAlias = tuple[Scene, Sequence[Run], Sequence[str]]
 # A picture has no more than this; a gallery is for more.
 _MOST = 60
+
+
+class _Text(NamedTuple):
+    """A line beneath a picture, and all of it where it is cut."""
+
+    text: str
+    whole: str = ""
+
+
+# What is drawn, the change beneath it, and further lines.
+_Cell: TypeAlias = tuple[Scene, Sequence[Run], Sequence[_Text]]
 
 
 @checked_call()
@@ -67,7 +77,12 @@ def draw_grid(
             change.append(Run(f" → {after}", "title"))
             told = phrases(answer.space, entry)
         text = "".join(words for words, _ in told)
-        cells.append((shown, change, [titles[place] if place < len(titles) else "", text]))
+        chemical = Chemical.of(answer)
+        title = titles[place] if place < len(titles) else chemical.before if chemical else ""
+        lines = [_Text(title), _Text(text)]
+        if chemical is not None:
+            lines.append(_Text(chemical.line("note", _CELL), chemical.whole_line))
+        cells.append((shown, change, lines))
     label = f"{len(cells)} answer{'s'[: len(cells) != 1]}"
     return _grid_of(cells, columns, label)
 
@@ -90,7 +105,7 @@ def _grid_of(cells: Sequence[_Cell], columns: int, label: str) -> Picture:
             f"expected something to draw in at least one column, got {len(cells)} in {columns}; pass some."
         )
     columns = min(columns, len(cells))
-    lines = max(sum(1 for text in texts if text) for _, _, texts in cells)
+    lines = max(sum(1 for line in texts if line.text) for _, _, texts in cells)
     tall = _HEIGHT + 34 + 18 * lines + _GAP
     items: list[Item] = []
     for place, (scene, change, texts) in enumerate(cells):
@@ -104,9 +119,11 @@ def _grid_of(cells: Sequence[_Cell], columns: int, label: str) -> Picture:
         room = _CELL / max(1, len(change))
         runs = tuple(Run(shortened(run.text, TEXTS[run.style], room), run.style) for run in change)
         items.append(Words((left, y), runs))
-        for text in filter(None, texts):
+        for text, whole in (line for line in texts if line.text):
             y += 18
-            items.append(words((left, y), shortened(text, TEXTS["note"], _CELL), "note"))
+            cut = shortened(text, TEXTS["note"], _CELL)
+            told = whole or text
+            items.append(words((left, y), cut, "note", title=told if told != cut else ""))
     rows = -(-len(cells) // columns)
     width = 2 * _MARGIN + columns * _CELL + (columns - 1) * _GAP
     return Picture(Scene(width, 2 * _MARGIN + rows * tall - _GAP, tuple(items), label))

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from edgeflip.core import node_names
 from edgeflip.draw.answer import draw_answer
+from edgeflip.draw.chemical_lines import Chemical, smiles_html
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.look import DARK, LIGHT, font_family, variables
 from edgeflip.draw.patterns import draw_summary
@@ -33,7 +35,10 @@ font:13px/1.5 {font_family()};font-variant-numeric:tabular-nums;padding:4px 0;ov
 font-size:13px;border:0;
 border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-align:baseline}}
 .edgeflip-cell th{{color:var(--soft)}} .edgeflip-cell .n{{text-align:right}}
-.edgeflip-cell p{{margin:4px 24px;color:var(--soft)}} .edgeflip-cell b{{font-weight:600;color:var(--ink)}}
+.edgeflip-cell p{{margin:4px 24px;color:var(--soft);white-space:normal;overflow-wrap:anywhere}}
+.edgeflip-cell .narrow{{display:none}}
+@media (max-width:600px){{.edgeflip-cell .narrow{{display:block}} .edgeflip-cell table{{margin:4px 8px}}}}
+.edgeflip-cell b{{font-weight:600;color:var(--ink)}}
 </style>"""
 
 
@@ -43,7 +48,13 @@ def answer_html(answer: CounterfactualSet) -> str:
     if subject(answer, []) is None:
         return _cell(told)
     picture, table = draw_answer(answer), _table(answer)
-    return _fitting([picture], lambda drawn: f"{drawn or told}{table}", 'answer.save("why.svg")')
+    # In a narrow window the letters of the picture become too small to be read.
+    narrow = told.replace("<p>", '<p class="narrow">', 1)
+
+    def around(drawn: str) -> str:
+        return f"{narrow}{drawn}{table}" if drawn else f"{told}{table}"
+
+    return _fitting([picture], around, 'answer.save("why.svg")')
 
 
 def _fitting(pictures: Iterable[Picture], around: Callable[[str], str], name: str) -> str:
@@ -73,14 +84,16 @@ def _table(answer: CounterfactualSet) -> str:
     if len(rows) < 2:
         return ""
     lines = []
+    names = node_names(answer.graph) if answer.space.kind == "pairs" else ()
+    gap = " " if all(map(str.isdecimal, names)) else ", "
     # The smallest follows where it is not among those kept, as in the rows.
     entries = [*answer.counterfactuals, answer.smallest]
     for row, entry in zip(rows[:_ROWS], entries, strict=False):
-        edits = [f"+{u}–{v}" for u, v in row.get("added", ())]
-        edits += [f"−{u}–{v}" for u, v in row.get("removed", ())]
+        edits = [f"+{names[u]}–{names[v]}" for u, v in row.get("added", ())]
+        edits += [f"−{names[u]}–{names[v]}" for u, v in row.get("removed", ())]
         cells = [
             "–" if row["rank"] is None else str(row["rank"]),
-            " ".join(edits) or str(row["size"]),
+            gap.join(edits) or str(row["size"]),
             str(row["size"]),
             "" if entry is None else " ".join(predicted(answer.goal, entry.output)).strip(),
             probability(row["score"]),
@@ -99,7 +112,8 @@ def answers_html(answers: Sequence[CounterfactualSet]) -> str:
     """Answers in a notebook: a few of them drawn, and a table of more."""
     drawn = [answer for answer in answers if subject(answer, []) is not None][:_GRID]
     lines = []
-    for place, answer in enumerate(islice(answers, _ROWS)):
+    chemicals = [Chemical.of(answer) for answer in islice(answers, _ROWS)]
+    for place, (answer, chemical) in enumerate(zip(answers, chemicals, strict=False)):
         entry = answer.smallest
         cells = [
             str(place),
@@ -107,12 +121,16 @@ def answers_html(answers: Sequence[CounterfactualSet]) -> str:
             "none found" if entry is None else answer.goal.describe(entry.output),
             "–" if entry is None else answer.space.in_words(entry.edits),
         ]
-        lines.append("<tr>" + "".join(f"<td>{_short(cell)}</td>" for cell in cells) + "</tr>")
+        shown = [_short(cell) for cell in cells]
+        if any(chemicals):
+            shown += _chemical_cells(chemical)
+        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>")
     found = sum(answer.found for answer in answers)
     told = f"<p><b>{len(answers)} answers</b>, {found} with a counterfactual</p>"
     more = f"<p>and {len(answers) - _ROWS} more; save a gallery of all with "
     more = f'{more}answers.save("gallery.html")</p>' if answers[_ROWS:] else ""
-    table = _grid(("", "before", "after", "by"), "".join(lines))
+    head = ("", "before", "after", "by", *(("SMILES", "becomes", "") if any(chemicals) else ()))
+    table = _grid(head, "".join(lines))
     if not drawn:
         return _cell(f"{told}{table}{more}")
     return _fitting(
@@ -120,6 +138,12 @@ def answers_html(answers: Sequence[CounterfactualSet]) -> str:
         lambda picture: f"{told}{picture}{table}{more}",
         'answers.save("gallery.html")',
     )
+
+
+def _chemical_cells(chemical: Chemical | None) -> list[str]:
+    if chemical is None:
+        return ["", "", ""]
+    return [smiles_html(chemical.before), smiles_html(chemical.after), chemical.similarity]
 
 
 def _fewer(count: int) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from edgeflip.core import EditSet, PairEdits
 from edgeflip.draw.arguments import check_answer, check_texts
+from edgeflip.draw.page_marks import page_mark
 from edgeflip.draw.page_parts import bar_share, chip, graph_size, marked, provenance
 from edgeflip.draw.pages import document, json_block, script
 from edgeflip.draw.scene import ALWAYS, When
@@ -28,7 +29,7 @@ from edgeflip.draw.story import (
 from edgeflip.draw.subject import Fact, Move, Subject
 from edgeflip.draw.svg import plain_text, svg_part, svg_views
 from edgeflip.draw.symmetry import alike
-from edgeflip.draw.views import map_section, outside_words, views_of
+from edgeflip.draw.views import map_of, outside_words, views_of
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import MOST_MOVES, Counterfactual, CounterfactualSet
@@ -122,7 +123,8 @@ class _AnswerPage:
 {self._made_how()}
 </main>"""
         scripts = f"{json_block(self._data())}\n{script('answer.js')}" if self._entries else ""
-        return document(text_of(sentence), body, scripts=scripts)
+        mark = page_mark(self._home)
+        return document(text_of(sentence), body, scripts=scripts, mark=mark)
 
     def _faults(self) -> str:
         return "".join(
@@ -205,7 +207,7 @@ class _AnswerPage:
             )
         parts.append(self._outputs(entry))
         if self._drawing.aside is not None or self._drawing.aside_note:
-            parts += [map_section(view) for view in self._views]
+            parts += [map_of(view) for view in self._views]
         return f'<div class="rail"><div class="stick">{"".join(parts)}</div></div>'
 
     def _toggle(self, move: Move, entry: Counterfactual) -> str:

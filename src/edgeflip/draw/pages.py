@@ -39,7 +39,7 @@ def json_block(payload: Any, name: str = "data") -> str:
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def document(title: str, body: str, *, scripts: str = "", styles: str = "") -> str:
+def document(title: str, body: str, *, scripts: str = "", styles: str = "", mark: str = "") -> str:
     """A whole page.
 
     Args:
@@ -47,9 +47,11 @@ def document(title: str, body: str, *, scripts: str = "", styles: str = "") -> s
         body: HTML whose texts are escaped.
         scripts: What follows it: data and scripts.
         styles: What this kind of page has beyond the styles of all pages.
+        mark: Who wrote it, for its head.
     """
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"{mark}"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{plain_text(title)}</title>\n<style>{page_styles()}{styles}</style>\n</head>\n"
         f"<body>\n{body}\n{scripts}\n</body>\n</html>"

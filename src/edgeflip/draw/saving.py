@@ -15,6 +15,7 @@ from edgeflip.draw.arguments import check_answer, check_texts, checked_all, endi
 from edgeflip.draw.gallery import Exhibit, gallery_page
 from edgeflip.draw.grid import draw_grid
 from edgeflip.draw.one_answer import answer_page
+from edgeflip.draw.page_marks import check_own_pages, remove_old_pages
 from edgeflip.draw.page_parts import graph_size
 from edgeflip.draw.picture import ENDINGS
 from edgeflip.draw.story import subject
@@ -115,6 +116,8 @@ def save_gallery(
 ) -> Path:
     """Write a gallery, and if wanted a page for each answer in a folder beside it.
 
+    Pages that an earlier gallery of this name left in that folder are removed; other files stay.
+
     Args:
         exhibits: The answers and what they are about.
         path: The page of the gallery.
@@ -123,27 +126,34 @@ def save_gallery(
         progress: Whether to show progress on stderr.
 
     Raises:
-        ConfigError: If something else than exhibits is among them, or the file does not end in .html;
-            nothing is written then.
+        ConfigError: If something else than exhibits is among them, the file does not end in .html, or a
+            page would replace a file that edgeflip did not write; nothing is written then.
     """
     location = as_path(path, ArtifactError)
     # The folder of pages is named like the file without its ending.
     ending_of(location, _PAGES, "a gallery")
     shown = checked_all(exhibits, Exhibit, "exhibits")
+    folder, home = pages_beside(location), f"../{quote(location.name)}"
+    names = [
+        f"{number:04d}-{_file_name(exhibit.title)}.html" for number, exhibit in enumerate(shown)
+    ]
     if pages:
-        folder = pages_beside(location)
+        check_own_pages(folder, names)
         with progress_bar("writing pages", total=len(shown), unit="page", shown=progress) as bar:
             for number, exhibit in enumerate(shown):
                 bar.update()
                 if subject(exhibit.answer, []) is None:
                     continue  # edits that no drawer knows have a card, but no page
-                name = f"{number:04d}-{_file_name(exhibit.title)}.html"
-                text = answer_page(
-                    exhibit.answer, title=exhibit.title, home=f"../{quote(location.name)}"
+                text = answer_page(exhibit.answer, title=exhibit.title, home=home)
+                write_lines(folder / names[number], text.split("\n"))
+                shown[number] = replace(
+                    exhibit, href=f"{quote(folder.name)}/{quote(names[number])}"
                 )
-                write_lines(folder / name, text.split("\n"))
-                shown[number] = replace(exhibit, href=f"{quote(folder.name)}/{quote(name)}")
-    return write_lines(location, gallery_page(shown, about=about).split("\n"))
+    written = write_lines(location, gallery_page(shown, about=about).split("\n"))
+    if pages:
+        kept = [name for name, exhibit in zip(names, shown, strict=True) if exhibit.href]
+        remove_old_pages(folder, home, kept)
+    return written
 
 
 def _file_name(title: str) -> str:

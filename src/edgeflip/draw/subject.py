@@ -196,6 +196,7 @@ class Drawing:
         aside: A small picture beside it, such as a map of the whole graph.
         aside_title: What that is.
         aside_note: How to read it.
+        aside_elsewhere: The same over edits that are not within what is drawn, where that differs.
     """
 
     panels: tuple[Scene, ...]
@@ -209,6 +210,7 @@ class Drawing:
     aside: Scene | None = None
     aside_title: str = ""
     aside_note: str = ""
+    aside_elsewhere: str = ""
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,9 @@ def _path(line: Line) -> str:
 
 
 def _element(scene: Scene, inside: str, css: str = "", *, sized: bool = True) -> str:
-    size = f' width="{_n(scene.width)}" height="{_n(scene.height)}"' if sized else ""
+    # A picture that is wider than its reader's window is made smaller.
+    fits = 'style="max-width:100%;height:auto"'
+    size = f' width="{_n(scene.width)}" height="{_n(scene.height)}" {fits}' if sized else ""
     label = f"<title>{plain_text(scene.label)}</title>" if scene.label and sized else ""
     described = (
         f"<desc>{plain_text(scene.description)}</desc>" if scene.description and sized else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from edgeflip.draw.scene import Scene
 from edgeflip.draw.subject import Canvas, Drawing, Subject, drawing_of
 from edgeflip.draw.svg import plain_text, svg_part
 
-# A page has no more parts than this, and no more bytes of them beyond the first.
-_MOST, _BYTES = 20, 200_000
+# A page has no more parts than this, so that it is quickly made, and no more bytes of them beyond the first.
+_MOST, _BYTES = 5, 200_000
 _OUTSIDE = "Edits of this counterfactual lie outside the part that is drawn."
 
 
@@ -39,7 +40,10 @@ class View:
 
 
 def views_of(subject: Subject) -> list[View]:
-    """The drawing of the first counterfactual, and one for each that it does not show."""
+    """The drawing of the first counterfactual, and one for each of the next that it does not show.
+
+    Counterfactuals come the smallest first, then by score, and so do the few that are drawn.
+    """
     first = drawing_of(subject, Canvas())
     everywhere = tuple(range(len(subject.choices)))
     if first.drawn is None or len(first.panels) == 1:
@@ -77,13 +81,22 @@ def outside_words(views: Sequence[View]) -> str:
     return f'<p class="outside" data-view="{places}" hidden>{plain_text(_OUTSIDE)}</p>'
 
 
-def map_section(view: View) -> str:
-    """The small picture beside a part, such as a map of the whole graph."""
+def map_of(view: View) -> str:
+    """The small picture beside a part, and how to read it over each counterfactual."""
     drawing = view.drawing
-    picture = svg_part(drawing.aside) if drawing.aside is not None else ""
+    picture = svg_part(drawing.aside) if isinstance(drawing.aside, Scene) else ""
     title = plain_text(drawing.aside_title or "The whole")
     shown = f' data-view="{view.group}"' + ("" if view.is_first else " hidden")
-    return (
-        f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}'
-        f"<p>{plain_text(drawing.aside_note)}</p></section>"
-    )
+    note = f"<p>{plain_text(drawing.aside_note)}</p>"
+    if view.outside and drawing.aside_elsewhere:
+        note = _note(
+            drawing.aside_note, [each for each in view.choices if each not in view.outside]
+        )
+        note += _note(drawing.aside_elsewhere, view.outside)
+    return f'<section class="map"{shown} aria-label="{title}"><h2>{title}</h2>{picture}{note}</section>'
+
+
+def _note(text: str, places: Sequence[int]) -> str:
+    """A paragraph over some counterfactuals."""
+    group = " ".join(map(str, places))
+    return f'<p data-view="{group}"{"" if 0 in places else " hidden"}>{plain_text(text)}</p>'

@@ -208,7 +208,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
                   any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
-                - constraints, budget: What may change, and how much to spend.
+                - constraints, budget: What may change (or a function of the graph), how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
                 - ranking: What counts as best in this call, such as `"smallest"`.
                 - keep: At most this many counterfactuals are kept.

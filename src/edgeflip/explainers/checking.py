@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import is_dataclass
@@ -10,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Constraints, PairSpace, no_graph
-from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError, TargetError
+from edgeflip.core import FREE, Constraints, PairSpace, no_graph
+from edgeflip.errors import (
+    ConfigError,
+    ConstraintError,
+    EdgeflipError,
+    GraphError,
+    NotApplicableError,
+    OracleError,
+    TargetError,
+    one_line,
+    shown,
+)
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.registry import EXPLAINERS, explainer_class
 from edgeflip.oracle import (
@@ -132,6 +143,8 @@ def check_options(given: ExplainOptions) -> None:
         ("budget", Budget, "Budget(oracle_calls=5_000)"),
     ):
         value: Any = given.get(name)
+        if name == "constraints" and callable(value) and not isinstance(value, type):
+            continue
         if value is not None and not isinstance(value, kind):
             raise ConfigError(
                 f"expected {name} such as {example}, got {type(value).__name__}; import it from edgeflip."
@@ -141,6 +154,30 @@ def check_options(given: ExplainOptions) -> None:
         raise ConfigError(
             f"expected watch as a function of a step, got {type(watch).__name__}; pass one or leave it out."
         )
+
+
+def constraints_on(graph: Data, given: ExplainOptions) -> Constraints:
+    """What may change in a graph: the same for all graphs, or what the caller's function tells of this one.
+
+    Raises:
+        ConstraintError: If that function fails, or returns something else.
+    """
+    wanted = given["constraints"]
+    if wanted is None or isinstance(wanted, Constraints):
+        return FREE if wanted is None else wanted
+    what = "expected constraints as a function of a graph that returns Constraints"
+    try:
+        # A shallow copy, like the one that is searched.
+        made: Any = wanted(copy.copy(graph))
+    except EdgeflipError:
+        raise
+    except Exception as error:
+        raise ConstraintError(
+            f"{what}, got {type(error).__name__}: {one_line(error)}; correct it."
+        ) from error
+    if made is not None and not isinstance(made, Constraints):
+        raise ConstraintError(f"{what}, got one that returned {shown(made)}; correct it.")
+    return FREE if made is None else made
 
 
 @checked_call()

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PAD, PairEdits, padded
+from edgeflip.oracle import GCNClassifier
 from edgeflip.search import Counterfactual, Search
 
 # Batch size alone moves the last digits; twice the answers of one graph differ by less.
@@ -37,6 +38,12 @@ _CONSTANT = (
     "The model gave the same answer for every edited graph that was tried: it may not read edges, or its "
     "output may be saturated."
 )
+# Those of PyG: among them aromaticity, rings and hydrogens.
+_ATOM_FEATURES = 9
+_FIXED = (
+    "The model reads features of atoms that stay those of the input whatever bonds come and go (aromatic, in "
+    "a ring, number of hydrogens), which may be why no edit changes its mind."
+)
 
 
 def doubts_about(search: Search[Any, Any], found: Sequence[Counterfactual]) -> list[str]:
@@ -51,7 +58,21 @@ def doubts_about(search: Search[Any, Any], found: Sequence[Counterfactual]) -> l
         doubts.append(_UNSTEADY)
     elif not found and len(search.asked) >= _ENOUGH and search.asked.spread(search.output) < _SAME:
         doubts.append(_CONSTANT)
+    if not found and _reads_fixed_features(search):
+        doubts.append(_FIXED)
     return doubts
+
+
+def _reads_fixed_features(search: Search[Any, Any]) -> bool:
+    """Whether a model of ours reads the nine features of atoms that `molecule_graph` makes."""
+    model = getattr(search.problem.oracle, "model", None)
+    if not isinstance(model, GCNClassifier) or not isinstance(search.space, PairEdits):
+        return False
+    graph = search.space.input
+    x = getattr(graph, "x", None)
+    if not isinstance(getattr(graph, "smiles", None), str) or not isinstance(x, Tensor):
+        return False
+    return x.dim() == 2 and x.size(1) == _ATOM_FEATURES
 
 
 def _is_unsteady(search: Search[Any, Any], found: Sequence[Counterfactual]) -> bool:

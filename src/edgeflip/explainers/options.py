@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, cast, g
 from edgeflip.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_geometric.data import Data
+
     from edgeflip.core import Constraints, EdgeFill, Noise
     from edgeflip.oracle import Budget
     from edgeflip.search import Ranking, Watch
@@ -41,7 +45,10 @@ class ExplainOptions(TypedDict, total=False):
             "as '>0.5' or '+0.3'.",
         ),
     ]
-    constraints: Annotated["Constraints | None", Option(None, "What may change.")]
+    constraints: Annotated[
+        "Constraints | Callable[[Data], Constraints | None] | None",
+        Option(None, "What may change, or a function that tells it of each graph."),
+    ]
     budget: Annotated[
         "Budget | None", Option(None, "How much to spend; by default the method's own.")
     ]

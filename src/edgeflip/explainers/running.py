@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch_geometric.data import Data
 
-from edgeflip.core import FREE, Noise, PairEdits
+from edgeflip.core import Noise, PairEdits
 from edgeflip.errors import EdgeflipError, NotApplicableError
 from edgeflip.explainers.checking import (
     allowance,
     check_options,
+    constraints_on,
     fingerprint_of,
     first_answer,
     frozen,
@@ -361,9 +362,7 @@ def begin_graph(
     oracle = explainer.oracle_
     # A shallow copy: PyG notes on a graph what it looked up, and the caller's stays untouched.
     graph = copy.copy(graph)
-    space = PairEdits.of(
-        graph, FREE if given["constraints"] is None else given["constraints"], given["fill"]
-    )
+    space = PairEdits.of(graph, constraints_on(graph, given), given["fill"])
     output = first_answer(oracle, graph)
     goal = goal_of(oracle, output, given["target"])
     # Graphs explained with one seed still get draws of their own.

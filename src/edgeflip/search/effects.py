@@ -106,19 +106,30 @@ def _tables(
     What was asked about for one is known for the others. A slow model is asked about the first only.
     """
     known: dict[_Key, Tensor] = {}
-    tables: list[tuple[tuple[float, ...], ...] | None] = []
-    left, started = _SUBSETS, time.monotonic()
-    for entry in entries:
-        parts = 2**entry.size
-        late = bool(tables) and time.monotonic() - started > _PATIENCE
-        if entry.size > MOST_MOVES or parts > left or late:
-            tables.append(None)
-            continue
-        left -= parts
-        keys = _keys(space, entry)
-        known |= _outputs(space, oracle, [key for key in keys if key not in known])
-        tables.append(tuple(tuple(known[key].tolist()) for key in keys))
-    return tables
+    wanted = _affordable(space, entries)
+    rest, started, some = list(wanted), time.monotonic(), 1
+    while rest and (not known or time.monotonic() - started <= _PATIENCE):
+        # Each round has twice as many as the one before, so few rounds are enough and none takes
+        # much longer than what has passed.
+        now, rest, some = rest[:some], rest[some:], 2 * some
+        new = dict.fromkeys(key for place in now for key in wanted[place] if key not in known)
+        known |= _outputs(space, oracle, list(new))
+    answered = {place: keys for place, keys in wanted.items() if place not in rest}
+    return [
+        tuple(tuple(known[key].tolist()) for key in answered[place]) if place in answered else None
+        for place in range(len(entries))
+    ]
+
+
+def _affordable(space: EditSpace, entries: Sequence[Counterfactual]) -> dict[int, list[_Key]]:
+    """The places of counterfactuals whose parts are few enough to ask about, and these parts."""
+    found: dict[int, list[_Key]] = {}
+    left = _SUBSETS
+    for place, entry in enumerate(entries):
+        if entry.size <= MOST_MOVES and 2**entry.size <= left:
+            left -= 2**entry.size
+            found[place] = _keys(space, entry)
+    return found
 
 
 def _keys(space: EditSpace, entry: Counterfactual) -> list[_Key]:

@@ -9,6 +9,7 @@ from edgeflip.support.clock import (
 )
 from edgeflip.support.files import (
     as_path,
+    check_name,
     read_file,
     read_packed,
     unpacked,
@@ -57,6 +58,7 @@ from edgeflip.support.settings import (
 from edgeflip.support.shown_names import (
     TURNING,
     shown_name,
+    without_turns,
 )
 from edgeflip.support.storage import (
     CONFIG_FILE,
@@ -98,6 +100,7 @@ __all__ = [
     "check_at_most",
     "check_fields",
     "check_limit",
+    "check_name",
     "check_seed",
     "checked_call",
     "checksum",
@@ -123,6 +126,7 @@ __all__ = [
     "seeded",
     "shown_name",
     "unpacked",
+    "without_turns",
     "write_artifact",
     "write_json",
     "write_lines",

@@ -25,6 +25,16 @@ def as_path(path: Any, error: type[EdgeflipError] = DatasetError) -> Path:
     return made
 
 
+def check_name(path: Path, error: type[EdgeflipError] = DatasetError) -> None:
+    """Refuse a name for something new that is no text, so that no page or file could mention it."""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        raise error(
+            f"expected a name in UTF-8 for what is written, got {shown(path.name)}; give another name."
+        ) from None
+
+
 def read_file(
     path: str | os.PathLike[str],
     *,

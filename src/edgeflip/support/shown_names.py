@@ -20,4 +20,9 @@ def shown_name(name: str) -> str:
         ('house', 200)
     """
     cut = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-    return _TURNS.sub("\N{REPLACEMENT CHARACTER}", cut)
+    return without_turns(cut)
+
+
+def without_turns(text: str) -> str:
+    """A text with a sign in place of every mark that would turn the words around it."""
+    return _TURNS.sub("\N{REPLACEMENT CHARACTER}", text)

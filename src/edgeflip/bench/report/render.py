@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from edgeflip.bench.report.tables import NOTHING, Cell, Entry, ReportTable, flat
+from edgeflip.support import without_turns
 
 CSV_HEAD = ("table", "dataset", "method", "metric", "ours", "ours_sd", "paper")
 _LONG_TEXT = 40
@@ -52,18 +53,22 @@ class Syntax:
 
 def escape_latex(text: str) -> str:
     """Text as LaTeX prints it."""
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+    return "".join(_LATEX.get(character, character) for character in _one_line(text))
 
 
 def escape_markdown(text: str) -> str:
     """Text as Markdown shows it, in a table too."""
-    plain = escape(" ".join(text.split()), quote=False)
+    plain = escape(_one_line(text), quote=False)
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", plain)
 
 
 def escape_html(text: str) -> str:
     """Text as HTML shows it, in attributes too."""
-    return escape(text, quote=True)
+    return escape(without_turns(text), quote=True)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(without_turns(text).split())
 
 
 MARKDOWN = Syntax(escape_markdown, lambda text: f"**{text}**", str, "<br>".join)

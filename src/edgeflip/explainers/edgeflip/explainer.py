@@ -100,7 +100,7 @@ class _Rings:
             end = self._enough(self._config.ring_tolerance)
             if end is not None:
                 return end
-        return Ended("exhausted", "everything within reach of the search was tried")
+        return Ended("exhausted", "nothing within reach of the search does it")
 
     # The rings, in the order they are tried.
 
