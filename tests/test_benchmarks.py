@@ -35,6 +35,10 @@ ARGUMENTS = {
         f"{{tmp}} {SMALL} --methods random edgeflip --golden {{tmp}}.json --record",
         "| ba_2motifs | edgeflip | 2 |",
     ),
+    "guided": (
+        f"{FOLDER.parent / 'src'} {SMALL} --models {{tmp}} --split val --noise --rows {{tmp}}.jsonl",
+        "| ba_2motifs | ",
+    ),
     "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
     "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),
     "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),
