@@ -85,7 +85,7 @@ def test_an_answer_that_cuts_says_so_in_sentence_rows_and_file(tmp_path):
     path = graph_of([(0, 1), (1, 2), (2, 3)], 4)
     answer = explain(Fewer(3), path)
     assert answer.smallest.disconnects
-    assert "leaves it in more parts" in str(answer)
+    assert "leaving the graph in more parts" in str(answer)
     assert answer.to_rows()[0]["disconnects"] is True
     again = CounterfactualSet.load_json(answer.save_json(tmp_path / "answer.json"))
     assert again.smallest.disconnects

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflip.cli.names import SPLITS
 from edgeflip.errors import ConfigError, TargetError, unknown_name
-from edgeflip.support import check_name
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 def check_folder(path: Path | None) -> None:
     """Refuse a path that cannot become a folder before any work is done for it."""
+    from edgeflip.support import check_name
+
     if path is None:
         return
     if not path.exists():

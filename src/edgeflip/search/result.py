@@ -361,7 +361,7 @@ class CounterfactualSet(GoalReading):
         """A table of changes only: one plain row per counterfactual, best first.
 
         The smallest one is marked; where it is not among those kept, it follows them without a rank.
-        Nodes are numbers; `ring` is how far from its first candidates the search was, if known.
+        Names are left out; `ring` is how far from its first candidates the search was, if known.
         """
         entries: list[tuple[int | None, Counterfactual]] = [
             (rank, entry) for rank, entry in enumerate(self.counterfactuals, start=1)

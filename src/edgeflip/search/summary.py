@@ -27,7 +27,7 @@ def _outcome(answer: CounterfactualSet) -> str:
     after = answer.goal.describe(smallest.output)
     # What is asked of a value does not show in the value itself.
     asked = f"; wanted was {answer.goal.wanted}" if hasattr(answer.goal, "threshold") else ""
-    parts = ", and leaves it in more parts" if smallest.disconnects else ""
+    parts = ", leaving the graph in more parts" if smallest.disconnects else ""
     return f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{parts}."
 
 
@@ -43,7 +43,7 @@ def _best(answer: CounterfactualSet) -> str:
         return ""
     size = counted_edits(best.size)
     phrase = answer.space.in_words(best.edits)
-    parts = ", in more parts" if best.disconnects else ""
+    parts = ", leaving the graph in more parts" if best.disconnects else ""
     return f"The best-scored answer has {size}: {phrase} gives {answer.goal.describe(best.output)}{parts}."
 
 
