@@ -19,7 +19,7 @@ from edgeflip.testing import example_graphs, example_oracle
 ROOT = torch.empty(1, 0, dtype=torch.long)
 
 
-def gcn(*, normalize=True, readout="max", seed=0, layers=(12, 12, 12)):
+def gcn(*, normalize=True, readout="max", seed=0, layers=(48, 48, 48)):
     torch.manual_seed(seed)
     return GCNClassifier(5, 3, layers=layers, normalize=normalize, readout=readout).eval()
 
@@ -49,7 +49,7 @@ def test_channels_are_left_out_only_where_no_edge_makes_them_matter(normalize, r
             conv.bias[::2] = 0.0
     graph = graph_with(seed=seed)
     bound = model.on_graph(graph.x)
-    assert sum(len(bias) for bias in bound.layers.biases) < 36
+    assert sum(len(bias) for bias in bound.layers.biases) < 144
     nodes = graph.num_nodes
     generator = torch.Generator().manual_seed(seed)
     upper = (torch.rand(200, nodes, nodes, generator=generator) < 0.4).float().triu(1)
@@ -62,7 +62,7 @@ def test_channels_are_left_out_only_where_no_edge_makes_them_matter(normalize, r
 def test_where_every_channel_matters_all_are_kept():
     model = gcn()
     bound = model.on_graph(graph_with().x)
-    assert [len(bias) for bias in bound.layers.biases] == [12, 12, 12]
+    assert [len(bias) for bias in bound.layers.biases] == [48, 48, 48]
 
 
 def test_a_subclass_with_a_dense_way_of_its_own_is_asked_that_way():

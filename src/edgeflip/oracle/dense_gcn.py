@@ -25,8 +25,9 @@ _CHUNK_VALUES = 215_000
 # By how much all channels that are left out may move the difference of two logits together.
 _NEGLIGIBLE = 1e-6
 
-# Where fewer of the products can be saved, sorting channels out is not worth its time.
-_WORTH = 0.7
+# Of narrower layers, or where fewer of the products can be saved, sorting channels out is not worth its
+# time.
+_WIDE, _WORTH = 48, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +125,10 @@ class DenseGraph:
 
         That holds for every set of edges on these nodes. Where it saves little, the graph itself.
         """
-        live = self._live_channels()
         widths = [len(bias) for bias in self.layers.biases]
+        if max(widths) < _WIDE:
+            return self
+        live = self._live_channels()
         kept = [int(mask.sum()) for mask in live]
         if _products(kept) > _WORTH * _products(widths) or min(kept) < 1:
             return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ _CERTIFIED_AT_ONCE = 4096
 _CONFIRMED_AT_ONCE = 16
 
 # Of so many of the best flips, those that leave the input whole come first where they score alike.
-_LOOKED_INTO = 64
+_LOOKED_INTO = 32
 
 
 def reduce_flips(search: Search[Any, Any], limit: int) -> None:
@@ -133,13 +134,13 @@ class Finish:
             return Answers()
         with search.stage("rank"):
             flips = search.store.ordered()
-            scores, order = flips.scores, self._whole_first()
+            scores, order = flips.scores, self._whole_first
             if self._minimal:
                 order = without_supersets(order, flips.rows, limit=self._wanted())
         shares: Tensor | None = None
         if selection.robust:
             order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])
-        by_cost = self._by_cost(self._whole_first())
+        by_cost = self._by_cost(self._whole_first)
         if selection.number is None:
             # One question about all that will be told, as far as one can know.
             self._confirm([*order[: selection.limit].tolist(), 0, *by_cost[:1].tolist()])
@@ -184,6 +185,7 @@ class Finish:
         order = order[best_first(scores[order], rows, costs, cut)]
         return order, scores, shares
 
+    @cached_property
     def _whole_first(self) -> Tensor:
         """Indices of all flips, best first; of those that score alike the ones that disconnect nothing."""
         flips = self._search.store.ordered()
