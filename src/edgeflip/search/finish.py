@@ -126,6 +126,7 @@ class Finish:
         # What the really edited inputs gave, by index of the flip; those that failed are only known.
         self._outputs: dict[int, Tensor] = {}
         self._known: set[int] = set()
+        self._cut: dict[int, bool] = {}
 
     def answers(self) -> Answers:
         """The best flips, the smallest and the first, each re-checked on the really edited input."""
@@ -192,6 +193,7 @@ class Finish:
         order = flips.order
         first = order[:_LOOKED_INTO]
         cut = disconnecting(self._search.space, flips.rows[first])
+        self._cut = dict(zip(first.tolist(), cut.tolist(), strict=True))
         if not bool(cut.any()) or bool(cut.all()):
             return order
         rows, scores = flips.rows[first], flips.scores[first]
@@ -270,7 +272,7 @@ class Finish:
             scores.tolist(),
             flips.found_at[indices].tolist(),
             [None] * len(indices) if shares is None else shares.tolist(),
-            disconnecting(search.space, rows).tolist(),
+            self._which_cut(indices),
             strict=True,
         )
         return {
@@ -286,6 +288,15 @@ class Finish:
             )
             for index, edits, after, fall, score, found_at, share, cut in columns
         }
+
+    def _which_cut(self, indices: list[int]) -> list[bool]:
+        """Which of some flips disconnect the input; most were looked at before."""
+        unknown = [index for index in indices if index not in self._cut]
+        if unknown:
+            rows = self._search.store.ordered().rows[unknown]
+            found = disconnecting(self._search.space, rows).tolist()
+            self._cut |= dict(zip(unknown, found, strict=True))
+        return [self._cut[index] for index in indices]
 
     def _ranked(self, chosen: list[int], told: Mapping[int, Counterfactual]) -> list[int]:
         """The chosen ones, best first by what the really edited inputs gave."""
