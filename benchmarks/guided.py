@@ -4,6 +4,8 @@
     python benchmarks/guided.py ../older/src                          # test graphs, every set
     python benchmarks/guided.py ../older/src --datasets bbbp --split val --graphs 60
     python benchmarks/guided.py ../older/src --datasets ba_3motifs --noise    # and validity after noise
+    python benchmarks/guided.py ../older/src --split val --graphs 150 --set beam.islands=0   # without a part
+    python benchmarks/guided.py src --split val --graphs 60 --black-box       # this one asks a function
 
 Each version runs in a process of its own on one thread, with the oracle that this script trains or reads
 (--models), and fits what it learns on the training graphs. Every correctly predicted graph is explained by
@@ -46,12 +48,15 @@ class Version:
         source: Its folder `src`.
         models: Where oracles are, and where its fits are kept.
         profile: The presets it uses.
+        changes: Settings that differ from them, and whether the oracle is a plain function.
     """
 
-    def __init__(self, source: Path, models: Path, profile: str) -> None:
+    def __init__(
+        self, source: Path, models: Path, profile: str, changes: dict[str, Any] | None = None
+    ) -> None:
         path = os.pathsep.join([str(source.resolve()), os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "--worker", str(models), profile],
+            [sys.executable, __file__, "--worker", str(models), profile, json.dumps(changes or {})],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -87,10 +92,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--noise", action="store_true", help="explain a noisy copy of each graph too"
     )
+    parser.add_argument("--set", nargs="*", default=[], help="settings of this version: key=value")
+    parser.add_argument("--black-box", action="store_true", help="this version asks a function")
     parser.add_argument("--rows", type=Path, help="file that gets a JSON line per graph")
     options = parser.parse_args(argv)
+    changes = {
+        "settings": dict(pair.split("=", 1) for pair in options.set),
+        "function": options.black_box,
+    }
     versions = [
-        Version(source, options.models, options.profile) for source in (options.other, HERE)
+        Version(options.other, options.models, options.profile),
+        Version(HERE, options.models, options.profile, changes),
     ]
     print(
         "Each cell: the other version, then this one. Bounds: this minus the other, where both answer."
@@ -251,7 +263,7 @@ def _bound(pairs: Sequence[Any], name: str, *, larger_is_better: bool) -> str:
     return f"{low:+.3f} … {high:+.3f}{' worse' if worse else ''}"
 
 
-def work(models: Path, profile: str) -> None:
+def work(models: Path, profile: str, changes: dict[str, Any]) -> None:
     """Answer questions on standard input, a JSON line each; works with either version.
 
     A question names a dataset, a split and the `index` of a graph, or `many` of them; with `edges` the
@@ -266,7 +278,7 @@ def work(models: Path, profile: str) -> None:
         question = json.loads(line)
         name = question["dataset"]
         if name not in ready:
-            ready[name] = _fitted(name, models, profile)
+            ready[name] = _fitted(name, models, profile, changes)
         explainer, bundle = ready[name]
         graphs = getattr(bundle, question["split"])
         if "many" in question:
@@ -299,7 +311,7 @@ def _explained(explainer: Any, graph: Any, edges: Any) -> dict[str, Any]:
     }
 
 
-def _fitted(name: str, models: Path, profile: str) -> tuple[Any, Any]:
+def _fitted(name: str, models: Path, profile: str, changes: dict[str, Any]) -> tuple[Any, Any]:
     """The explainer of this version, with the shared oracle."""
     from safetensors.torch import load_file
 
@@ -314,10 +326,20 @@ def _fitted(name: str, models: Path, profile: str) -> tuple[Any, Any]:
     oracle = ModelOracle(model, class_names=saved["class_names"])
     bundle = load_dataset(name)
     ours = "edgeflip" in list_explainers()
-    settings = {} if ours else {"denoise": False}
+    settings: dict[str, Any] = {} if ours else {"denoise": False}
+    for key, value in changes.get("settings", {}).items():
+        *path, last = key.split(".")
+        inner = settings
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = json.loads(value)
     made = make_explainer(
         "edgeflip" if ours else "dr-cfgnn", dataset=name, profile=profile, overrides=settings
     )
+    if changes.get("function"):
+        count = shape["num_classes"]
+        black_box = ModelOracle(oracle.predict_proba, returns="probabilities", num_classes=count)
+        return made.fit([], black_box), bundle
     # A fit belongs to the code that made it.
     place = models / name / f"fit-{Path(edgeflip.__file__).parents[2].name}-{profile}"
     if place.exists():
@@ -328,6 +350,6 @@ def _fitted(name: str, models: Path, profile: str) -> tuple[Any, Any]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
-        work(Path(sys.argv[2]), sys.argv[3])
+        work(Path(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4]))
     else:
         main()
