@@ -303,20 +303,21 @@ class GuidedBeam:
             rows: The states [states, size].
             moves: Sets of moves [moves, width].
         """
-        space = self._search.space
         grown = torch.cat(
             [rows.repeat_interleave(len(moves), dim=0), moves.repeat(len(rows), 1)], dim=1
         )
-        whole = space.normalise(grown)
-        return (space.check(whole) & (whole[:, -1] != PAD)).view(len(rows), len(moves))
+        return self._fits(grown).view(len(rows), len(moves))
+
+    def _fits(self, rows: Tensor) -> Tensor:
+        """Which sets keep every limit, none of their moves taken back by another [rows]."""
+        whole = self._search.space.normalise(rows)
+        return self._search.space.check(whole) & (whole[:, -1] != PAD)
 
     def _rewire(self, states: States, size: int) -> None:
         """Ask about an edge that goes for one that comes at one of its ends, where neither may alone."""
-        search, pool, space = self._search, self._pool, self._search.space
-        if size + 2 > self._largest:
-            return
+        search, pool = self._search, self._pool
         gone, new = self._rewirings
-        if not len(gone):
+        if size + 2 > self._largest or not len(gone):
             return
         guess = states.margins[:, None] + states.effects[:, gone] + states.effects[:, new]
         limit = min(4 * self._settings.moves, len(gone))
@@ -326,21 +327,18 @@ class GuidedBeam:
         rows = torch.cat(
             [states.rows[parents], pool[gone[pairs]][:, None], pool[new[pairs]][:, None]], dim=1
         )
-        whole = space.normalise(rows)
-        fits = (space.check(whole) & (whole[:, -1] != PAD)).nonzero().flatten()
+        fits = self._fits(rows).nonzero().flatten()
         fits = fits[first_occurrences(candidate_keys(rows[fits]))]
-        # As many of each state as it has other children.
-        order = torch.zeros(len(states), dtype=torch.long)
-        kept = []
-        for place, owner in zip(fits.tolist(), parents[fits].tolist(), strict=True):
-            if order[owner] < self._settings.moves:
-                order[owner] += 1
-                kept.append(place)
-        if not kept:
-            return
-        chosen = torch.tensor(kept)
-        margins = _margins(search, _ask(search, rows[chosen]))
-        self._take(size + 2, rows[chosen], margins, states.effects, states.leapt, parents[chosen])
+        # As many of each state as it has other children; states stand one after the other.
+        owner = parents[fits]
+        chosen = fits[
+            torch.arange(len(fits)) - torch.searchsorted(owner, owner) < self._settings.moves
+        ]
+        if len(chosen):
+            margins = _margins(search, _ask(search, rows[chosen]))
+            self._take(
+                size + 2, rows[chosen], margins, states.effects, states.leapt, parents[chosen]
+            )
 
     @cached_property
     def _rewirings(self) -> tuple[Tensor, Tensor]:
