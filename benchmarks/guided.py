@@ -6,6 +6,8 @@
     python benchmarks/guided.py ../older/src --datasets ba_3motifs --noise    # and validity after noise
     python benchmarks/guided.py ../older/src --split val --graphs 150 --set beam.islands=0   # without a part
     python benchmarks/guided.py src --split val --graphs 60 --black-box       # this one asks a function
+    python benchmarks/guided.py ../older/src --rules chemistry --datasets bbbp   # both within the rules
+    python benchmarks/guided.py ../older/src --rules connected                # both keep graphs in one piece
 
 Each version runs in a process of its own on one thread, with the oracle that this script trains or reads
 (--models), and fits what it learns on the training graphs. Every correctly predicted graph is explained by
@@ -48,15 +50,23 @@ class Version:
         source: Its folder `src`.
         models: Where oracles are, and where its fits are kept.
         profile: The presets it uses.
-        changes: Settings that differ from them, and whether the oracle is a plain function.
+        changes: Settings that differ from them, whether the oracle is a plain function, and the rules that
+            answers must keep.
+        script: Whose `--worker` answers.
     """
 
     def __init__(
-        self, source: Path, models: Path, profile: str, changes: dict[str, Any] | None = None
+        self,
+        source: Path,
+        models: Path,
+        profile: str,
+        changes: dict[str, Any],
+        *,
+        script: str = __file__,
     ) -> None:
         path = os.pathsep.join([str(source.resolve()), os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "--worker", str(models), profile, json.dumps(changes or {})],
+            [sys.executable, script, "--worker", str(models), profile, json.dumps(changes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -94,14 +104,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--set", nargs="*", default=[], help="settings of this version: key=value")
     parser.add_argument("--black-box", action="store_true", help="this version asks a function")
+    parser.add_argument(
+        "--rules",
+        choices=("none", "connected", "chemistry"),
+        default="none",
+        help="what answers of both versions must keep",
+    )
     parser.add_argument("--rows", type=Path, help="file that gets a JSON line per graph")
     options = parser.parse_args(argv)
     changes = {
         "settings": dict(pair.split("=", 1) for pair in options.set),
         "function": options.black_box,
+        "rules": options.rules,
     }
     versions = [
-        Version(options.other, options.models, options.profile),
+        Version(options.other, options.models, options.profile, {"rules": options.rules}),
         Version(HERE, options.models, options.profile, changes),
     ]
     print(
@@ -282,23 +299,53 @@ def work(models: Path, profile: str, changes: dict[str, Any]) -> None:
         explainer, bundle = ready[name]
         graphs = getattr(bundle, question["split"])
         if "many" in question:
-            chosen = [graphs[index] for index in question["many"]]
-            started = time.process_time()
-            explainer.explain_many(chosen)
-            answer: dict[str, Any] = {"seconds": time.process_time() - started}
+            answer = {"seconds": _seconds(explainer, bundle, graphs, question["many"], changes)}
         else:
-            answer = _explained(explainer, graphs[question["index"]], question.get("edges"))
+            graph = graphs[question["index"]]
+            if "edges" in question:
+                graph = graph.clone()
+                graph.edge_index = torch.tensor(question["edges"])
+            answer = explained(explainer, graph, _keywords(bundle, graph, changes))
         print(json.dumps(answer), file=out, flush=True)
 
 
-def _explained(explainer: Any, graph: Any, edges: Any) -> dict[str, Any]:
-    import torch
+def without_rules() -> dict[str, Any]:
+    """The keywords of a call that prefers nothing, in either version."""
+    from edgeflip import explainers
 
-    if edges is not None:
-        graph = graph.clone()
-        graph.edge_index = torch.tensor(edges)
+    return {"chemistry": False} if "chemistry" in getattr(explainers, "OPTIONS", {}) else {}
+
+
+def _keywords(bundle: Any, graph: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a call within the rules, and without any other try."""
+    from edgeflip import Constraints
+
+    rules, keywords = changes["rules"], without_rules()
+    if rules == "connected":
+        keywords["constraints"] = Constraints(keep_connected=True)
+    elif rules == "chemistry":
+        keywords["constraints"] = bundle.constraints_for(graph)
+    return keywords
+
+
+def _seconds(
+    explainer: Any, bundle: Any, graphs: Any, places: Sequence[int], changes: dict[str, Any]
+) -> float:
+    """CPU seconds of all graphs together, or one by one where each has constraints of its own."""
+    chosen = [graphs[index] for index in places]
     started = time.process_time()
-    answer = explainer.explain(graph)
+    if changes["rules"] == "chemistry":
+        for graph in chosen:
+            explainer.explain(graph, **_keywords(bundle, graph, changes))
+    else:
+        explainer.explain_many(chosen, **_keywords(bundle, chosen[0], changes))
+    return time.process_time() - started
+
+
+def explained(explainer: Any, graph: Any, keywords: dict[str, Any]) -> dict[str, Any]:
+    """What a search answers about a graph."""
+    started = time.process_time()
+    answer = explainer.explain(graph, **keywords)
     spent = time.process_time() - started
     best, kept = answer.best, answer.counterfactuals
     smallest = getattr(answer, "smallest", None) or min(kept, key=lambda e: e.size, default=None)
@@ -313,39 +360,58 @@ def _explained(explainer: Any, graph: Any, edges: Any) -> dict[str, Any]:
 
 def _fitted(name: str, models: Path, profile: str, changes: dict[str, Any]) -> tuple[Any, Any]:
     """The explainer of this version, with the shared oracle."""
+    from edgeflip import ModelOracle, load_dataset
+
+    oracle = saved_oracle(models / name / "oracle")
+    bundle = load_dataset(name)
+    made = made_by(name, profile, changes.get("settings", {}))
+    if changes.get("function"):
+        count = oracle.num_classes
+        black_box = ModelOracle(oracle.predict_proba, returns="probabilities", num_classes=count)
+        return made.fit([], black_box), bundle
+    return fitted_once(made, bundle.train, oracle, models / name, profile), bundle
+
+
+def saved_oracle(folder: Path) -> Any:
+    """The oracle that `oracle_for` saved, in either version."""
     from safetensors.torch import load_file
 
-    import edgeflip
-    from edgeflip import GCNClassifier, ModelOracle, list_explainers, load_dataset, make_explainer
+    from edgeflip import GCNClassifier, ModelOracle
 
-    folder = models / name / "oracle"
     saved = json.loads((folder / "config.json").read_text("utf-8"))["config"]
     shape = {**saved["model"], "layers": tuple(saved["model"]["layers"])}
     model = GCNClassifier(**shape)
     model.load_state_dict(load_file(folder / "model.safetensors"))
-    oracle = ModelOracle(model, class_names=saved["class_names"])
-    bundle = load_dataset(name)
+    return ModelOracle(model, class_names=saved["class_names"])
+
+
+def made_by(preset: str | None, profile: str, changes: dict[str, str]) -> Any:
+    """The search of this version with changes to its settings, not fitted."""
+    from edgeflip import list_explainers, make_explainer
+
     ours = "edgeflip" in list_explainers()
     settings: dict[str, Any] = {} if ours else {"denoise": False}
-    for key, value in changes.get("settings", {}).items():
+    for key, value in changes.items():
         *path, last = key.split(".")
         inner = settings
         for part in path:
             inner = inner.setdefault(part, {})
         inner[last] = json.loads(value)
-    made = make_explainer(
-        "edgeflip" if ours else "dr-cfgnn", dataset=name, profile=profile, overrides=settings
+    return make_explainer(
+        "edgeflip" if ours else "dr-cfgnn", dataset=preset, profile=profile, overrides=settings
     )
-    if changes.get("function"):
-        count = shape["num_classes"]
-        black_box = ModelOracle(oracle.predict_proba, returns="probabilities", num_classes=count)
-        return made.fit([], black_box), bundle
+
+
+def fitted_once(made: Any, graphs: Sequence[Any], oracle: Any, models: Path, profile: str) -> Any:
+    """A search of this version, fitted on a set's graphs unless that was done before."""
+    import edgeflip
+
     # A fit belongs to the code that made it.
-    place = models / name / f"fit-{Path(edgeflip.__file__).parents[2].name}-{profile}"
+    place = models / f"fit-{Path(edgeflip.__file__).parents[2].name}-{profile}"
     if place.exists():
-        return made.restore(place, oracle), bundle
-    made.fit(bundle.train, oracle).save(place)
-    return made, bundle
+        return made.restore(place, oracle)
+    made.fit(graphs, oracle).save(place)
+    return made
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ from edgeflip.draw.look import TEXTS, text_width
 from edgeflip.draw.scene import Item, Point, Run, placed, words
 from edgeflip.draw.story import predicted
 from edgeflip.draw.subject import moves_of
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
-from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import ClassGoal
 from edgeflip.pools import likely_additions
 

@@ -72,7 +72,7 @@ def _round(pair: list[CounterfactualExplainer[Any]], graphs: list[Any]) -> list[
     for place, graph in enumerate(graphs):
         for turn in (place % 2, 1 - place % 2):
             started = time.process_time()
-            pair[turn].explain(graph)
+            pair[turn].explain(graph, chemistry=False)
             spent[turn] += time.process_time() - started
     return [seconds / len(graphs) for seconds in spent]
 

@@ -8,12 +8,13 @@ from functools import cache
 import torch
 
 from conftest import make_graph, random_graph
-from edgeflip.core import FactualSubgraph, edge_pairs, non_edges
+from edgeflip.core import FactualSubgraph, PairSpace, edge_pairs, non_edges
 from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn import explainer as explainer_module
 from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
 from edgeflip.explainers.edgeflip import explainer as edgeflip_module
 from edgeflip.links import LinkSettings, LinkTrainingConfig, PredictorConfig, fit_links
+from edgeflip.links.supervision import LinkGraphs
 from edgeflip.pools import SizeConfig
 from edgeflip.testing import example_graphs
 
@@ -25,6 +26,21 @@ TAIL = frozenset({(3, 4), (4, 5), (5, 6), (6, 7)})
 
 SMALL = PredictorConfig(encoder_layers=2, encoder_width=8, decoder=(8,), class_width=4)
 BRIEF = LinkTrainingConfig(epochs=2, batch_size=8, learning_rate=0.01)
+
+
+def link_graphs(given, labels=None, **known):
+    """Graphs to learn links from, all of class 0 unless told."""
+    spaces = [PairSpace.of(graph) for graph in given]
+    return LinkGraphs.of(spaces, labels or [0] * len(spaces), **known)
+
+
+def shown(model, given, pairs):
+    """All features and edges of graphs, as a predictor is shown them in training."""
+    graphs, edges = link_graphs(given), []
+    for place, graph in enumerate(given):
+        ends = torch.tensor(sorted(edge_pairs(graph)), dtype=torch.long).reshape(-1, 2).t()
+        edges.append(torch.cat([torch.full((1, ends.size(1)), place), ends]))
+    return graphs.x, model.show(graphs.sizes, torch.cat(edges, dim=1), pairs)
 
 
 class MotifEdges:

@@ -285,3 +285,22 @@ def test_answers_are_counted_by_their_additions(tmp_path: Path) -> None:
     (row,) = made["additions"].rows
     assert row.head[1] == "a"
     assert row.cells[:3] == (".25 / 1.00 / 1.00", ".25 / 1.00 / 1.00", ".50 / 2.50 / 2.50")
+
+
+def test_validity_of_possible_molecules_stands_where_there_are_some(tmp_path: Path) -> None:
+    plain = [graph("a", 0, number, size=1, validity_connected=1.0) for number in range(2)]
+    molecules = [
+        graph("a", 0, number, size=1, validity_connected=1.0, validity_possible=float(number))
+        | {"dataset": "mine"}
+        for number in range(2)
+    ]
+    for name, rows in (("plain", plain), ("both", [*plain, *molecules])):
+        results = read_results(write_run(tmp_path / name, rows))
+        made = {table.key: table for table in all_tables(results, summarize_run(results))}
+        overview = made["overview"]
+        assert ("validity, possible ↑" in overview.columns) == (name == "both")
+        assert cells(overview, r"ba\_2motifs", "a")["validity, connected ↑"] == "**1.00**"
+        last = {row.dataset: row.cells[0][-1] for row in made["quality"].rows}
+        assert [entry.name for entry in last["ba_2motifs"]] == ["validity_connected"]
+    assert cells(overview, "mine", "a")["validity, possible ↑"] == "**.50**"
+    assert [entry.name for entry in last["mine"]] == ["validity_connected", "validity_possible"]

@@ -42,8 +42,22 @@ ARGUMENTS = {
     "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
     "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),
     "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),
+    "passes": (
+        f"{SMALL} --methods edgeflip random cf2 --budgets 20 200 --models {{tmp}} "
+        "--rows {tmp}/rows.jsonl --out {tmp}",
+        "| cf2 | ",
+    ),
+    "padding": (
+        f"{FOLDER.parent / 'src'} --profile smoke --graphs 40 --work links --seeds 1 --json",
+        "| molecules | links | other | ",
+    ),
     "pipeline": ("--profile smoke --out {tmp}.svg", "6. Rank: The first"),
     "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
+    "reach": (
+        f"{FOLDER.parent / 'src'} --profile smoke --datasets ba_2motifs most_ties --graphs 2 "
+        "--models {tmp} --rows {tmp}/rows.jsonl --missed {tmp}/missed.jsonl",
+        "| most_ties | ",
+    ),
     "redraw": ("{report}", "size.svg"),
     "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
     "startup": ("--rounds 1 --only 'edgeflip --version'", "| edgeflip --version |"),

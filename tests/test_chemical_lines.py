@@ -25,7 +25,7 @@ class Apart:
 @pytest.fixture(scope="module")
 def answers():
     graphs = [molecule_graph(text) for text in ("CCCCCCO", LONG)]
-    made = explain(Apart(), graphs, budget=Budget(oracle_calls=2_000))
+    made = explain(Apart(), graphs, budget=Budget(oracle_calls=2_000), chemistry=False)
     assert isinstance(made, AnswerList)
     assert [answer.smallest.size for answer in made] == [1, 1]
     return made

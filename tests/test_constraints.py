@@ -248,6 +248,7 @@ def test_constraints_can_be_written_as_json():
         "room": [[2, 1]],
         "keep_connected": False,
         "rules": ["keeps_rings", "Valence", "partial"],
+        "within": None,
     }
 
 
@@ -271,6 +272,7 @@ IN_WORDS = {
     "forbidden_pairs": ({(2, 3), (4, 5)}, "pairs (2, 3) and (4, 5) kept apart"),
     "room": ({3: 1, 7: 0}, "limited room for new edges at nodes 3 and 7"),
     "keep_connected": (True, "no further parts"),
+    "within": (range(25), "edits only among nodes 0–24"),
     "rules": ((max,), "the rule “max”"),
 }
 
@@ -294,6 +296,7 @@ IN_SHORT = IN_WORDS | {
     "frozen_nodes": (range(25), "atoms 0–24 left alone"),
     "frozen_edges": ({(1, 0)}, "bond (0, 1) kept"),
     "room": ({3: 1, 7: 0}, "a limit on new bonds at atoms 3 and 7"),
+    "within": (range(25), "edits only among atoms 0–24"),
 }
 
 

@@ -6,7 +6,7 @@ import torch
 
 from conftest import assert_sentence, make_graph
 from edgeflip import Budget, Constraints, GCNClassifier, ModelOracle
-from edgeflip.core import plain_adjacency
+from edgeflip.core import PairSpace, plain_adjacency
 from edgeflip.errors import ConfigError, GraphError
 from edgeflip.explainers.d4explainer import (
     D4Config,
@@ -19,6 +19,7 @@ from edgeflip.explainers.d4explainer.training import (
     DiffusionTrainer,
     flip_pairs,
     other_class_loss,
+    stack,
 )
 from edgeflip.explainers.registry import make_explainer
 from edgeflip.testing import example_graphs, example_oracle
@@ -132,6 +133,36 @@ def test_the_counterfactual_loss_is_that_of_the_probability_of_all_other_classes
     assert torch.allclose(other_class_loss(logits, labels), expected, atol=1e-5)
     certain = torch.tensor([[200.0, 0.0]])
     assert torch.isfinite(other_class_loss(certain, torch.tensor([0])))
+
+
+def test_buckets_give_the_loss_and_slopes_of_one_padded_stack(monkeypatch):
+    torch.manual_seed(0)
+    oracle, found = example_oracle(), []
+    sizes = (6, 30, 9, 7, 14)
+    spaces = [
+        PairSpace.of(graph)
+        for size in sizes
+        for graph in example_graphs(1, seed=size, num_nodes=size)
+    ]
+    labels = oracle.predict([space.graph for space in spaces])
+    for padded in (False, True):
+        learner = trainer(counterfactual=2.0)
+        learner.denoiser.eval()  # no dropout
+        if padded:
+            monkeypatch.setattr(
+                "edgeflip.core.buckets.size_buckets", lambda sizes: [list(range(len(sizes)))]
+            )
+        batch = stack(spaces, labels, oracle)
+        assert (len(batch.buckets.parts) == 1) == padded
+        with oracle.frozen():
+            loss = learner.loss(batch)
+        loss.backward()
+        slopes = {name: value.grad for name, value in learner.denoiser.named_parameters()}
+        found.append((loss, slopes))
+    (one, slopes), (other, padded_slopes) = found
+    assert torch.allclose(one, other, atol=1e-5)
+    for name, slope in slopes.items():
+        assert torch.allclose(slope, padded_slopes[name], atol=1e-5), name
 
 
 def mean_look(one, looks=6):

@@ -1,5 +1,7 @@
 """Answers that cut a graph into parts: told as such, and behind whole ones that score alike."""
 
+import random
+
 import networkx as nx
 import pytest
 import torch
@@ -7,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from edgeflip import CounterfactualSet, explain
-from edgeflip.core import PAD, EditSet, PairEdits, padded
+from conftest import random_graph
+from edgeflip import Constraints, CounterfactualSet, explain
+from edgeflip.core import PAD, EditSet, PairEdits, count_parts, padded
 from edgeflip.metrics import METRICS, AnswerCase
 
 
@@ -42,6 +45,35 @@ def test_parts_are_counted_as_networkx_counts_them(data):
             nx.number_connected_components(after) > nx.number_connected_components(before)
         )
     assert space.disconnects(rows).tolist() == expected
+
+
+@given(st.integers(0, 10_000))
+def test_parts_of_dense_graphs_and_large_sets_are_counted_as_well(seed):
+    rng = random.Random(seed)
+    every = [(u, v) for v in range(16) for u in range(v)]
+    pairs = [pair for pair in every if rng.random() < rng.choice((0.2, 0.7))]
+    space = PairEdits.of(graph_of(pairs, 16))
+    start = rng.randrange(16)
+    around = [pair for pair in every if start in pair]
+    sets = [rng.sample(every, 20), around, [*around, *rng.sample(every, 6)], *([p] for p in pairs)]
+    rows = space.normalise(padded([space.pairs.ids_of(each) for each in sets]))
+    own = count_parts(16, pairs)
+    expected = [
+        count_parts(16, (set(pairs) - edits.removed) | edits.added) > own
+        for edits in space.edits(rows)
+    ]
+    assert space.disconnects(rows).tolist() == expected
+
+
+@given(st.integers(0, 10_000))
+def test_what_stays_connected_is_known_before_anybody_is_asked(seed):
+    graph = random_graph(6, seed=seed, density=0.5)
+    free, whole = PairEdits.of(graph), PairEdits.of(graph, Constraints(keep_connected=True))
+    level = free.level(3)
+    rows = level.rows(torch.arange(level.count))
+    assert torch.equal(whole.check(rows), ~free.disconnects(rows))
+    assert not whole.has_rules
+    assert [whole.rules_allow(row) for row in rows[:40]] == whole.check(rows[:40]).tolist()
 
 
 def test_nothing_and_a_long_path_are_told_too():

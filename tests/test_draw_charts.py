@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -164,6 +165,30 @@ def test_curves_have_their_names_beside_them() -> None:
     scene = curve_chart([panel], "A sentence", "How to read it")
     assert texts(scene)["steep"] == "value"
     assert texts(scene)["flat"] == "rival"
+
+
+def test_names_at_the_ends_of_curves_do_not_touch() -> None:
+    heights = {"ours": 0.9, "one": 0.5, "two": 0.5, "three": 0.49, "none": 0.0}
+    curves = tuple(Curve(name, ((20, 0), (20_000, end))) for name, end in heights.items())
+    across, ticks = Scale(20, 20_000, log=True), (Tick(100, "100"), Tick(10_000, "10,000"))
+    up = Scale(0, 1), (Tick(0, "0"), Tick(1, "1"))
+    panel = CurvePanel("", curves, "x", across, *up, ticks, is_ours=True, margin=100)
+    scene = curve_chart([panel], "A sentence", "How to read it")
+    assert {"100", "10,000"} <= set(texts(scene))
+    assert {name: texts(scene)[name] for name in ("ours", "one")} == {
+        "ours": "ours",
+        "one": "rival",
+    }
+    found = {
+        item.text: item.at
+        for item in scene.items
+        if isinstance(item, Words) and item.text in heights
+    }
+    assert len({x for x, _ in found.values()}) == 1
+    places = sorted(y for _, y in found.values())
+    assert min(low - high for high, low in pairwise(places)) > 14.9
+    # The curves end from top to bottom in the order of their names.
+    assert found["ours"][1] < found["one"][1] < found["three"][1] < found["none"][1]
 
 
 @pytest.mark.parametrize("kind", ["compare", "interval", "curve"])

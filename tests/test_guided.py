@@ -229,6 +229,62 @@ def test_a_node_with_an_edge_that_must_stay_is_not_cut_off():
     assert not bool((rows == kept).any())
 
 
+def test_edges_outside_the_pool_are_cut_too():
+    graph = example_graphs(1, seed=4)[0]
+    space = PairEdits.of(graph)
+    pool = space.groups["add"]
+    rows = leaps(space, pool, torch.zeros(len(pool)), largest=15, joined=7, each=50)
+    whole = leaps(
+        space, space.allowed, torch.zeros(len(space.allowed)), largest=15, joined=7, each=50
+    )
+    assert len(rows)
+    assert torch.equal(rows, whole)
+
+
+def test_of_equally_small_leaps_the_most_promising_is_tried():
+    path = torch.tensor([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])
+    graph = Data(x=torch.ones(6, 1), edge_index=torch.cat([path, path.flip(0)], dim=1))
+    space = PairEdits.of(graph)
+    for first, apart in ((0, (1, 2)), (4, (3, 4))):
+        # The edge at the end of the path promises something, and with it one pair of neighbours.
+        promising = pair_ids(torch.tensor([first]), torch.tensor([first + 1]), 6)
+        effects = torch.isin(space.allowed, promising).float()
+        rows = leaps(space, space.allowed, effects, largest=2, joined=2, each=1)
+        twos = [edits for edits in space.edits(space.normalise(rows)) if _leaves_a_pair(edits)]
+        assert [edits.removed for edits in twos] == [
+            frozenset({(apart[0] - 1, apart[0]), (apart[1], apart[1] + 1)})
+        ]
+
+
+def _leaves_a_pair(edits):
+    return not edits.added and len({end for edge in edits.removed for end in edge}) == 4
+
+
+class TwoAlone:
+    """Changes its mind once two of the nodes 0, 1 and 2 have no edge; lost edges alone mean nothing."""
+
+    num_classes = 2
+
+    def predict_proba(self, graphs):
+        lone = torch.tensor(
+            [sum(node not in graph.edge_index for node in range(3)) for graph in graphs]
+        )
+        margins = torch.tensor([-4.0, -0.5, 1.0, 1.0])[lone]
+        return torch.stack([torch.zeros(len(graphs)), margins], dim=1).softmax(dim=1)
+
+
+def test_the_wide_beam_cuts_off_a_further_node(monkeypatch):
+    pairs = torch.tensor([pair for pair in itertools.combinations(range(9), 2) if sum(pair) % 3])
+    edges = pairs.t()
+    graph = Data(x=torch.eye(9), edge_index=torch.cat([edges, edges.flip(0)], dim=1))
+    explainer = EdgeFlip().fit([], TwoAlone())
+    answer = explainer.explain(graph)
+    assert answer.found
+    assert answer.trace.notes["widened"]
+    monkeypatch.setattr("edgeflip.explainers.edgeflip.guided._LEAPS_ON", 0)
+    assert not explainer.explain(graph).found
+
+
 # Larger graphs.
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from edgeflip import SearchInterrupted, explain
-from edgeflip.explainers import running
+from edgeflip.explainers import beginning, running
 from edgeflip.explainers.random_search import RandomSearch
+from edgeflip.oracle import together
 from edgeflip.search import Finish
 from edgeflip.testing import example_graphs, example_oracle, same_answer
 from scripted import GRAPH, Scripted, fitted
@@ -61,7 +62,7 @@ def test_ctrl_c_twice_still_tells_how_far_the_search_came(monkeypatch):
 
 
 def test_ctrl_c_before_the_model_has_answered_says_that_there_is_nothing(monkeypatch):
-    monkeypatch.setattr(running, "first_answer", on_call(1))
+    monkeypatch.setattr(beginning, "answers_together", on_call(1))
     with pytest.raises(SearchInterrupted, match="not yet said") as stop:
         fitted().explain(GRAPH)
     assert stop.value.partial is None
@@ -71,15 +72,38 @@ def test_ctrl_c_before_the_model_has_answered_says_that_there_is_nothing(monkeyp
 # Several.
 
 
-@pytest.mark.parametrize("name", ["first_answer", "_run", "_provenance"])
+@pytest.mark.parametrize("name", ["_run", "_close", "_as_answer"])
 def test_answers_that_were_finished_travel_with_the_interruption(monkeypatch, name):
     whole = fitted().explain_many(GRAPHS)
     monkeypatch.setattr(running, name, on_call(3, getattr(running, name)))
     with pytest.raises(SearchInterrupted) as stop:
         fitted().explain_many(GRAPHS)
+    # What was searched by then is confirmed, whoever comes after the one at hand.
+    finished = [0, 1, 3] if name == "_as_answer" else [0, 1]
+    assert list(stop.value.finished) == finished
+    assert all(same_answer(stop.value.finished[place], whole[place]) for place in finished)
+    assert stop.value.partial.trace.stopped_by == "interrupted"
+
+
+def test_ctrl_c_while_many_answers_are_confirmed_loses_none_that_was_searched(monkeypatch):
+    whole = fitted().explain_many(GRAPHS)
+    monkeypatch.setattr(running, "confirm_together", on_call(1, running.confirm_together))
+    with pytest.raises(SearchInterrupted) as stop:
+        fitted().explain_many(GRAPHS)
+    assert stop.value.partial.trace.stopped_by == "interrupted"
+    assert list(stop.value.finished) == [1, 2, 3]
+    assert all(same_answer(stop.value.finished[place], whole[place]) for place in (1, 2, 3))
+
+
+def test_groups_that_were_finished_before_ctrl_c_are_kept(monkeypatch):
+    monkeypatch.setattr(together, "_GRAPHS", 2)
+    whole = fitted().explain_many(GRAPHS)
+    monkeypatch.setattr(beginning, "answers_together", on_call(2, beginning.answers_together))
+    with pytest.raises(SearchInterrupted) as stop:
+        fitted().explain_many(GRAPHS)
+    assert stop.value.partial is None
     assert list(stop.value.finished) == [0, 1]
     assert all(same_answer(stop.value.finished[place], whole[place]) for place in (0, 1))
-    assert (stop.value.partial is None) == (name == "first_answer")
 
 
 def test_the_one_line_hands_them_out_too(monkeypatch):

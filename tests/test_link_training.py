@@ -10,18 +10,16 @@ import torch
 
 from conftest import assert_sentence, make_graph, random_graph
 from edgeflip import GCNClassifier, ModelOracle
-from edgeflip.core import edge_pairs, node_features
+from edgeflip.core import PairSpace, edge_pairs, node_features, plain_adjacency
 from edgeflip.core.graphs import pair_ids
 from edgeflip.errors import ConfigError, GraphError, TrainingError
 from edgeflip.explainers.dr_cfgnn import DRCFGNN
 from edgeflip.links import LinkSettings, fit_links
+from edgeflip.links import training as training_module
 from edgeflip.links.predictor import LinkPredictor, PredictorConfig
-from edgeflip.links.training import (
-    LinkTrainer,
-    LinkTrainingConfig,
-    pad_graphs,
-)
+from edgeflip.links.training import LinkTrainer, LinkTrainingConfig
 from edgeflip.support import seeded
+from link_methods import link_graphs
 
 SMALL = PredictorConfig(encoder_layers=2, encoder_width=12, decoder=(16, 8), class_width=5)
 
@@ -51,8 +49,8 @@ def make_trainer(graphs_, *, classes=2, seed=0, shape=SMALL, **settings):
     with seeded(seed):
         model = LinkPredictor(node_features(graphs_[0]).size(1), classes, shape)
     config = LinkTrainingConfig(**{"epochs": 3, "batch_size": 8, **settings})
-    stack = pad_graphs(graphs_, [int(graph.y) for graph in graphs_])
-    return LinkTrainer(model, stack, config, torch.Generator().manual_seed(seed))
+    learned = link_graphs(graphs_, [int(graph.y) for graph in graphs_])
+    return LinkTrainer(model, learned, config, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("classes", [0, 2])
@@ -97,8 +95,8 @@ def test_training_and_validation_graphs_are_different_ones():
     for place, graph in enumerate(made):
         graph.x = torch.full((12, 2), float(place))
     trainer = make_trainer(made, validation=0.25)
-    held = {float(value) for value in trainer.val.x[:, 0, 0]}
-    learned = {float(value) for value in trainer.train.x[:, 0, 0]}
+    held = {float(x[0, 0]) for x in trainer.val.features}
+    learned = {float(x[0, 0]) for x in trainer.train.features}
     assert len(held) == 3
     assert held | learned == set(range(12))
     assert not held & learned
@@ -121,10 +119,59 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_training(monkeypatch):
     assert float(trainer.model.first.bias.data[0]) == 2.0
 
 
+def test_validation_graphs_in_parts_score_as_all_at_once(monkeypatch):
+    made = [*caves(12), *caves(12, cliques=5), *caves(12, cliques=9)]
+    whole = make_trainer(made, validation=0.5)
+    monkeypatch.setattr(training_module, "_LOOK_VALUES", 1500)
+    parted = make_trainer(made, validation=0.5)
+    assert len(whole.exam) == 1
+    assert len(parted.exam) > 5
+    assert sum(len(batch.graphs) for batch in parted.exam) == 18
+    assert parted.auc(parted.exam) == pytest.approx(whole.auc(whole.exam), abs=1e-6)
+
+
+def one_stack(sizes, cells=None):
+    return [list(range(len(sizes)))]
+
+
+def test_the_predictor_learns_the_same_from_buckets_as_from_one_padded_stack(monkeypatch):
+    made = [*caves(12), *caves(12, cliques=5), *caves(12, cliques=9)]
+    bucketed = make_trainer(made, epochs=2, batch_size=6, learning_rate=0.001)
+    one = bucketed.run()
+    for module in ("edgeflip.core.buckets", "edgeflip.links.structure"):
+        monkeypatch.setattr(f"{module}.size_buckets", one_stack)
+    padded = make_trainer(made, epochs=2, batch_size=6, learning_rate=0.001)
+    other = padded.run()
+    assert one.auc == pytest.approx(other.auc, abs=1e-3)
+    states = [trainer.model.state_dict() for trainer in (bucketed, padded)]
+    for key, value in states[0].items():
+        assert torch.allclose(value.float(), states[1][key].float(), atol=1e-4), key
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_batches_that_are_drawn_together_are_those_drawn_one_by_one(classes, monkeypatch):
+    made = [*caves(9), *caves(9, cliques=6)]
+    epochs = []
+    for cells in (1, 10**6):
+        monkeypatch.setattr(training_module, "_CELLS_AT_ONCE", cells)
+        trainer = make_trainer(made, classes=classes, batch_size=4)
+        assert (trainer._batches_at_once == 1) == (cells == 1)
+        epochs.append([entry for _ in range(2) for entry in trainer._batches()])
+    assert len(epochs[0]) == len(epochs[1]) == 8
+    for (one, given), (other, same) in zip(*epochs, strict=True):
+        assert torch.equal(one.graphs.labels, other.graphs.labels)
+        assert torch.equal(one.shown.pairs, other.shown.pairs)
+        assert torch.equal(one.shown.messages, other.shown.messages)
+        assert torch.equal(one.targets, other.targets)
+        assert torch.allclose(one.shown.node, other.shown.node, atol=1e-6)
+        assert torch.allclose(one.shown.pair, other.shown.pair, atol=1e-6)
+        assert (given is None and same is None) or torch.equal(given, same)
+
+
 @pytest.mark.parametrize("redraw", [True, False])
 def test_supervision_is_drawn_anew_every_epoch_only_when_asked(redraw):
     trainer = make_trainer(caves(8), redraw=redraw, batch_size=100)
-    epochs = [[entry.messages for _, entry in trainer._batches()] for _ in range(3)]
+    epochs = [[batch.shown.messages for batch, _ in trainer._batches()] for _ in range(3)]
     assert torch.equal(epochs[0][0], epochs[1][0]) == (not redraw)
     assert torch.equal(epochs[1][0], epochs[2][0]) == (not redraw)
 
@@ -135,20 +182,20 @@ def test_every_graph_is_shown_once_an_epoch_whether_redrawn_or_not():
         graph.x = torch.full((12, 2), float(place))
     for redraw in (True, False):
         trainer = make_trainer(made, redraw=redraw, batch_size=4)
-        wanted = sorted(trainer.train.x[:, 0, 0].tolist())
+        wanted = sorted(float(x[0, 0]) for x in trainer.train.features)
         for _ in range(2):
             shown = [
-                value for stack, _ in trainer._batches() for value in stack.x[:, 0, 0].tolist()
+                float(x[0, 0]) for batch, _ in trainer._batches() for x in batch.graphs.features
             ]
             assert sorted(shown) == wanted
 
 
 def test_some_graphs_are_shown_without_their_class():
-    trainer = make_trainer(caves(8))
-    labels = torch.zeros(400, dtype=torch.long)
-    share = float(trainer._classes(labels, dropout=0.25).sum(dim=1).mean())
+    trainer = make_trainer(caves(8), class_dropout=0.25)
+    many = link_graphs(caves(1) * 400)
+    share = float(trainer._classes(many).sum(dim=1).mean())
     assert 0.65 < share < 0.85
-    assert float(trainer._classes(labels, dropout=0.0).sum(dim=1).mean()) == 1.0
+    assert float(trainer._classes(many, dropout=0.0).sum(dim=1).mean()) == 1.0
 
 
 def test_a_loss_that_is_no_number_names_epoch_and_learning_rate():
@@ -237,9 +284,9 @@ def test_knowledge_reaches_the_training(monkeypatch, by_explainer):
     seen = []
     real = LinkTrainer.__init__
 
-    def watched(self, model, stack, config, generator):
-        seen.append(stack)
-        real(self, model, stack, config, generator)
+    def watched(self, model, learned, config, generator):
+        seen.append(learned)
+        real(self, model, learned, config, generator)
 
     monkeypatch.setattr(LinkTrainer, "__init__", watched)
     config = DRCFGNN.for_dataset(None, profile="smoke").config
@@ -253,13 +300,11 @@ def test_knowledge_reaches_the_training(monkeypatch, by_explainer):
         DRCFGNN(config, **known).fit(made, make_oracle())
     else:
         fit_links(made, make_oracle(), BRIEF, **known)
-    (stack,) = seen
-    for place, graph in enumerate(made):
-        u, v = min(edge_pairs(graph))
-        assert bool(stack.required[place, u, v])
-        assert int(stack.required[place].sum()) == 2
-    assert bool(stack.forbidden[:, 0, 11].all())
-    assert int(stack.forbidden.sum()) == 2 * len(made)
+    (learned,) = seen
+    for graph, (_, required, forbidden) in zip(made, learned.marks, strict=True):
+        pairs = PairSpace.of(graph)
+        assert pairs.edges_of(required.nonzero()) == [min(edge_pairs(graph))]
+        assert pairs.edges_of(forbidden.nonzero()) == [(0, 11)]
 
 
 def test_a_pair_forbidden_in_training_becomes_unlikely():
@@ -282,9 +327,8 @@ def test_a_pair_forbidden_in_training_becomes_unlikely():
         settings = LinkSettings(True, SMALL, training)
         links = fit_links(made, make_oracle(), settings, forbidden_pairs=known)
         graph = caves(1, seed=5)[0]
-        stack = pad_graphs([graph], [0])
-        x, adjacency = stack.x, stack.adjacency
-        matrix = links.predictor.probabilities(x[0], adjacency)[0]
+        adjacency = plain_adjacency(graph)[None]
+        matrix = links.predictor.probabilities(graph.x, adjacency)[0]
         free = torch.ones(12, 12).triu(1).bool() & (adjacency[0] == 0)
         scores.append(float(matrix[free].mean()))
     assert scores[1] < scores[0] - 0.1

@@ -12,18 +12,13 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from conftest import assert_sentence, graphs, make_graph, path_graph, random_graph
+from edgeflip.core import DenseGraphs, gcn_normalised
 from edgeflip.errors import ConfigError
+from edgeflip.links import structure as structure_module
 from edgeflip.links.predictor import LinkPredictor, PredictorConfig
-from edgeflip.links.structure import (
-    NODE_FEATURES,
-    PAIR_FEATURES,
-    structural_features,
-)
-from edgeflip.links.training import (
-    node_features,
-    pad_graphs,
-)
+from edgeflip.links.structure import NODE_FEATURES, PAIR_FEATURES, Structure, features_of_rows
 from edgeflip.support.seeding import seeded
+from link_methods import shown
 
 LOG2, LOG3, LOG4 = math.log(2), math.log(3), math.log(4)
 SMALL = PredictorConfig(encoder_layers=2, encoder_width=12, decoder=(16, 8), class_width=5)
@@ -34,17 +29,15 @@ def make_predictor(*, features=3, classes=2, seed=0, train_first=True, **shape):
     with seeded(seed):
         model = LinkPredictor(features, classes, dataclasses.replace(SMALL, **shape))
         if train_first:
-            stack = pad_graphs(
-                [random_graph(8, seed=s, features=features) for s in range(6)], [0] * 6
-            )
+            given = [random_graph(8, seed=s, features=features) for s in range(6)]
             for _ in range(5):
-                model.encode(stack.x, stack.adjacency, stack.mask)
+                model(*shown(model, given, all_pairs(8)), None)
     return model.eval()
 
 
 def dense(graph):
-    stack = pad_graphs([graph], [0])
-    return stack.x, stack.adjacency, stack.mask
+    stack = DenseGraphs.of([graph])
+    return stack.x[0], stack.adjacency, stack.mask
 
 
 def all_pairs(num_nodes, graph=0):
@@ -64,9 +57,10 @@ def one_hot(label, count=1, classes=2):
 @torch.no_grad()
 def test_the_split_first_layer_is_the_layer_on_the_concatenated_pair(structural, classes):
     model = make_predictor(classes=classes, symmetric=False, structural=structural)
-    x, adjacency, mask = dense(random_graph(9, seed=4))
+    graph = random_graph(9, seed=4)
+    x, adjacency, _ = dense(graph)
     given = one_hot(1, classes=classes) if classes else None
-    embeddings, features = model.encode(x, adjacency, mask)
+    embeddings, features = model.encode(x, adjacency)
     z = embeddings[0]
     if classes:
         z = torch.cat([z, model.classes(given).expand(9, -1)], dim=1)
@@ -78,29 +72,28 @@ def test_the_split_first_layer_is_the_layer_on_the_concatenated_pair(structural,
         hidden = hidden + features[0, u, v] @ model.pairs.weight.t()
     wanted = model.rest(hidden.relu()).squeeze(1)
     rows = torch.cat([torch.zeros(1, pairs.size(1), dtype=torch.long), pairs])
-    assert torch.allclose(model(x, adjacency, mask, given, rows), wanted, atol=1e-5)
+    assert torch.allclose(model(*shown(model, [graph], rows), given), wanted, atol=1e-5)
 
 
 @torch.no_grad()
 def test_the_encoder_is_the_normalised_convolution_of_the_paper():
     model = make_predictor(structural=False)
-    x, adjacency, mask = dense(random_graph(7, seed=2))
+    x, adjacency, _ = dense(random_graph(7, seed=2))
     loops = adjacency[0] + torch.eye(7)
     scale = torch.diag(loops.sum(dim=1) ** -0.5)
-    hidden = x[0]
+    hidden = x
     for weight, norm in zip(model.weights, model.norms, strict=True):
         hidden = norm(scale @ loops @ scale @ weight(hidden)).relu()
-    assert torch.allclose(model.encode(x, adjacency, mask)[0][0], hidden, atol=1e-5)
+    assert torch.allclose(model.encode(x, adjacency)[0][0], hidden, atol=1e-5)
 
 
 @torch.no_grad()
 def test_only_the_symmetric_decoder_is_blind_to_the_order_of_a_pair():
-    x, adjacency, mask = dense(random_graph(9, seed=1))
-    pairs = all_pairs(9)
+    graph, pairs = random_graph(9, seed=1), all_pairs(9)
     turned = pairs[[0, 2, 1]]
     for symmetric in (True, False):
         model = make_predictor(symmetric=symmetric)
-        one, other = (model(x, adjacency, mask, None, rows) for rows in (pairs, turned))
+        one, other = (model(*shown(model, [graph], rows), None) for rows in (pairs, turned))
         assert torch.allclose(one, other, atol=1e-5) == symmetric
 
 
@@ -108,10 +101,11 @@ def test_only_the_symmetric_decoder_is_blind_to_the_order_of_a_pair():
 @torch.no_grad()
 def test_probabilities_are_those_of_ordered_pairs_mirrored(symmetric):
     model = make_predictor(symmetric=symmetric)
-    x, adjacency, mask = dense(random_graph(8, seed=3))
-    matrix = model.probabilities(x[0], adjacency, one_hot(0))[0]
+    graph = random_graph(8, seed=3)
+    x, adjacency, _ = dense(graph)
+    matrix = model.probabilities(x, adjacency, one_hot(0))[0]
     _, u, v = all_pairs(8)
-    wanted = model(x, adjacency, mask, one_hot(0), all_pairs(8)).sigmoid()
+    wanted = model(*shown(model, [graph], all_pairs(8)), one_hot(0)).sigmoid()
     assert torch.allclose(matrix[u, v], wanted, atol=1e-5)
     assert torch.equal(matrix, matrix.t())
     assert torch.equal(matrix.diagonal(), torch.zeros(8))
@@ -126,13 +120,13 @@ def test_all_removal_sets_at_once_score_as_one_by_one(symmetric, monkeypatch):
     for row, (u, v) in enumerate(edges.tolist(), start=1):
         stack[row, u, v] = stack[row, v, u] = 0.0
     classes = one_hot(1, count=len(stack))
-    together = model.probabilities(x[0], stack, classes)
+    together = model.probabilities(x, stack, classes)
     for row in range(len(stack)):
-        alone = model.probabilities(x[0], stack[row : row + 1], classes[:1])
+        alone = model.probabilities(x, stack[row : row + 1], classes[:1])
         assert torch.allclose(together[row], alone[0], atol=1e-5)
     # In parts as well, as when memory is short.
     monkeypatch.setattr("edgeflip.links.predictor._PAIR_CELLS", 5000)
-    assert torch.allclose(model.probabilities(x[0], stack, classes), together, atol=1e-5)
+    assert torch.allclose(model.probabilities(x, stack, classes), together, atol=1e-5)
     assert not torch.allclose(together[0], together[1], atol=1e-3)
 
 
@@ -160,7 +154,7 @@ def test_asking_for_probabilities_leaves_the_mode_and_the_batch_norms_alone():
     model = make_predictor().train()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     x, adjacency, _ = dense(random_graph(6))
-    model.probabilities(x[0], adjacency)
+    model.probabilities(x, adjacency)
     assert model.training
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
@@ -169,58 +163,99 @@ def test_the_class_changes_the_scores_with_one_hot_and_not_without():
     x, adjacency, _ = dense(random_graph(8, seed=6))
     conditioned, plain = make_predictor(classes=3), make_predictor(classes=0)
     answers = [
-        conditioned.probabilities(x[0], adjacency, given)
+        conditioned.probabilities(x, adjacency, given)
         for given in (None, *(one_hot(label, classes=3) for label in range(3)))
     ]
     for one, other in itertools.combinations(answers, 2):
         assert not torch.allclose(one, other, atol=1e-4)
-    alike = [plain.probabilities(x[0], adjacency, one_hot(label)) for label in (0, 1)]
+    alike = [plain.probabilities(x, adjacency, one_hot(label)) for label in (0, 1)]
     assert torch.equal(alike[0], alike[1])
-    assert torch.equal(alike[0], plain.probabilities(x[0], adjacency))
+    assert torch.equal(alike[0], plain.probabilities(x, adjacency))
 
 
 @torch.no_grad()
 def test_no_class_means_a_zero_embedding_whatever_the_biases_are():
     model = make_predictor(classes=2)
-    x, adjacency, mask = dense(random_graph(5))
-    embeddings, _ = model.encode(x, adjacency, mask)
+    x, adjacency, _ = dense(random_graph(5))
+    embeddings, _ = model.encode(x, adjacency)
     zeros = torch.cat([embeddings, torch.zeros(1, 5, SMALL.class_width)], dim=2)
     for nothing in (None, torch.zeros(1, 2)):
         assert torch.allclose(model.ends(embeddings, nothing)[0], model.first(zeros), atol=1e-6)
 
 
+UNLIKE = [
+    random_graph(14, seed=1),
+    make_graph(5, [(0, 1), (1, 2), (3, 4)], seed=3),
+    random_graph(9, seed=2, density=0.9),
+    random_graph(40, seed=5, density=0.1),
+    random_graph(6, seed=4),
+]
+
+
+def pairs_of(given):
+    """All pairs of graphs, in random order."""
+    rows = torch.cat([all_pairs(graph.num_nodes, place) for place, graph in enumerate(given)], 1)
+    return rows[:, torch.randperm(rows.size(1), generator=torch.Generator().manual_seed(0))]
+
+
 @pytest.mark.parametrize("structural", [True, False])
+@pytest.mark.parametrize("symmetric", [True, False])
 @torch.no_grad()
-def test_padding_does_not_change_the_scores_of_a_graph(structural):
-    model = make_predictor(structural=structural)
-    small = make_graph(5, [(0, 1), (1, 2), (3, 4)], seed=3)
-    larger = [random_graph(14, seed=1), random_graph(9, seed=2, density=0.9)]
-    stack = pad_graphs([larger[0], small, larger[1]], [0, 1, 0])
-    classes = torch.cat([one_hot(0), one_hot(1), one_hot(0)])
-    padded = model(stack.x, stack.adjacency, stack.mask, classes, all_pairs(5, graph=1))
-    alone = model(*dense(small), one_hot(1), all_pairs(5))
-    assert torch.allclose(padded, alone, atol=1e-5)
-    assert torch.allclose(
-        alone.sigmoid(),
-        model.probabilities(node_features(small), dense(small)[1], one_hot(1))[0][
-            tuple(all_pairs(5)[1:])
-        ],
-        atol=1e-5,
-    )
+def test_a_graph_among_others_scores_as_it_does_alone(structural, symmetric):
+    model = make_predictor(structural=structural, symmetric=symmetric)
+    pairs, labels = pairs_of(UNLIKE), torch.tensor([0, 1, 0, 1, 1])
+    classes = torch.nn.functional.one_hot(labels, 2).float()
+    together = model(*shown(model, UNLIKE, pairs), classes)
+    for place, graph in enumerate(UNLIKE):
+        own = pairs[:, pairs[0] == place]
+        x, adjacency, _ = dense(graph)
+        low, high = own[1:].amin(dim=0), own[1:].amax(dim=0)
+        matrix = model.probabilities(x, adjacency, classes[place : place + 1])[0]
+        assert torch.allclose(together[pairs[0] == place].sigmoid(), matrix[low, high], atol=1e-5)
 
 
-@torch.no_grad()
-def test_padding_does_not_enter_the_batch_norms_while_training():
-    stack = pad_graphs([random_graph(6, seed=1), random_graph(9, seed=2)], [0, 0])
-    wide = torch.nn.functional.pad
-    results = []
-    for extra in (0, 7):
-        model = make_predictor().train()
-        x, mask = wide(stack.x, (0, 0, 0, extra)), wide(stack.mask, (0, extra))
-        embeddings, _ = model.encode(x, wide(stack.adjacency, (0, extra, 0, extra)), mask)
-        results.append((embeddings[:, :9], model.norms[0].running_mean.clone()))
-    assert torch.allclose(results[0][0], results[1][0], atol=1e-5)
-    assert torch.allclose(results[0][1], results[1][1], atol=1e-6)
+def padded_logits(model, given, pairs, classes):
+    """What the predictor says, worked out on one stack that is padded to the largest graph."""
+    stack = DenseGraphs.of(given)
+    structure = Structure.of(stack.adjacency, stack.mask)
+    node, pair = structure.node, structure.all_pairs()
+    hidden = torch.cat([stack.x, node], dim=2)
+    messages = gcn_normalised(stack.adjacency)
+    for weight, norm in zip(model.weights, model.norms, strict=True):
+        gathered = messages @ weight(hidden)
+        hidden = torch.zeros_like(gathered)
+        hidden[stack.mask] = norm(gathered[stack.mask]).relu()
+    low, high = model.ends(hidden, classes)
+    graph, u, v = pairs
+    return model.decode(low[graph, u], high[graph, v], pair[graph, u, v])
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_buckets_give_the_loss_and_slopes_of_one_padded_stack(symmetric):
+    pairs = pairs_of(UNLIKE)
+    classes = torch.nn.functional.one_hot(torch.arange(len(UNLIKE)) % 2, 2).float()
+    found = []
+    for padded in (False, True):
+        model = make_predictor(symmetric=symmetric).train()
+        logits = (
+            padded_logits(model, UNLIKE, pairs, classes)
+            if padded
+            else model(*shown(model, UNLIKE, pairs), classes)
+        )
+        targets = (pairs.sum(dim=0) % 3 == 0).float()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, targets)
+        loss.backward()
+        slopes = {name: value.grad for name, value in model.named_parameters()}
+        found.append((logits, loss, slopes, model.state_dict()))
+    one, other = found
+    assert torch.allclose(one[0], other[0], atol=1e-5)
+    assert torch.allclose(one[1], other[1], atol=1e-6)
+    for name, slope in one[2].items():
+        assert torch.allclose(slope, other[2][name], atol=1e-6), name
+        assert bool(slope.any()), name
+    # Batch norms saw the same nodes, and no padding.
+    for name, value in one[3].items():
+        assert torch.allclose(value, other[3][name], atol=1e-6), name
 
 
 @pytest.mark.parametrize(
@@ -238,8 +273,20 @@ def test_shapes_that_cannot_be_built_are_refused(wrong):
 
 def structure(graph):
     _, adjacency, mask = dense(graph)
-    node, pair = structural_features(adjacency, mask)
-    return node[0], pair[0]
+    found = Structure.of(adjacency, mask)
+    return found.node[0], found.all_pairs()[0]
+
+
+@pytest.mark.parametrize("cells", [1, 700, 50_000])
+def test_features_in_buckets_are_those_of_each_graph_alone(cells, monkeypatch):
+    monkeypatch.setattr(structure_module, "_STACK_CELLS", cells)
+    pairs, (_, told) = pairs_of(UNLIKE), shown(make_predictor(), UNLIKE, pairs_of(UNLIKE))
+    nodes, chosen = features_of_rows(told.sizes, told.messages, pairs)
+    alone = [structure(graph) for graph in UNLIKE]
+    assert torch.allclose(nodes, torch.cat([node for node, _ in alone]), atol=1e-6)
+    for place, (_, pair) in enumerate(alone):
+        own = pairs[0] == place
+        assert torch.allclose(chosen[own], pair[tuple(pairs[1:, own])], atol=1e-6)
 
 
 def assert_row(row, wanted):

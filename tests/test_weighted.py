@@ -76,6 +76,26 @@ def test_weights_of_zero_and_one_are_the_edited_graph(oracle, pairs):
             assert float((answer - hard).abs().max()) < 1e-5
 
 
+@pytest.mark.parametrize("oracle", oracles()[:6], ids=range(6))
+def test_stacks_by_size_answer_and_slope_as_one_padded_stack(oracle, monkeypatch):
+    found = []
+    oracle.predict(GRAPHS)
+    for padded in (False, True):
+        if padded:
+            monkeypatch.setattr(
+                "edgeflip.oracle.weighted.batches", lambda spaces: [list(range(len(spaces)))]
+            )
+        soft = SoftGraphs(oracle, SPACES, [all_pairs(space) for space in SPACES])
+        assert (len(soft._backend._stacks) == 1) == padded
+        generator = torch.Generator().manual_seed(3)
+        weights = torch.rand(2, len(soft.original), generator=generator).requires_grad_()
+        logits = soft.logits(weights)
+        (slopes,) = torch.autograd.grad(logits.logsumexp(dim=2).sum(), weights)
+        found.append((logits, slopes))
+    for one, other in zip(*found, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+
+
 @pytest.mark.parametrize("oracle", oracles(), ids=range(8))
 def test_the_unchanged_weights_are_the_unchanged_graph(oracle):
     soft = SoftGraphs(oracle, SPACES, [all_pairs(space) for space in SPACES])
@@ -166,3 +186,15 @@ def test_batches_hold_every_graph_once_and_sizes_that_are_alike():
     for group in groups:
         sizes = [spaces[place].num_nodes for place in group]
         assert max(sizes) <= 1.25 * min(sizes) + 2
+
+
+def test_a_pass_backward_counts_two():
+    soft = SoftGraphs(example_oracle(), SPACES[:2], [space.edge_ids for space in SPACES[:2]])
+    soft.logits(soft.original)
+    assert soft.passes == 1
+    weights = soft.original.clone().requires_grad_()
+    soft.logits(torch.stack([weights, 1 - weights]))
+    assert soft.passes == 1 + 2 * 3
+    with torch.no_grad():
+        soft.logits(weights)
+    assert soft.passes == 1 + 2 * 3 + 1

@@ -65,6 +65,7 @@ _small_budget = choice({"60 calls": lambda: Budget(oracle_calls=60)})
 _explain = {
     "target": st.sampled_from([None, 0, 1, "1"]),
     "constraints": choice({"none": lambda: None, "two": lambda: Constraints(max_edits=2)}),
+    "chemistry": st.sampled_from([None, True, False]),
     "fill": st.sampled_from([None, "zeros", "mean", "mode", 1.0]),
     "keep": st.integers(1, 5),
     "number": st.integers(1, 3),

@@ -139,7 +139,8 @@ class Evaluation:
 
     def failed_row(self, place: int, reason: str) -> Row:
         """The row of a graph that a method never got to, such as after a failed fit."""
-        values = {metric.name: metric.of(AnswerCase()) for metric in metrics_of("answer")}
+        case = AnswerCase(molecules=self._molecules)
+        values = {metric.name: metric.of(case) for metric in metrics_of("answer")}
         return {**self._empty_row(place), **values, "error": reason}
 
     def _empty_row(self, place: int) -> Row:
@@ -161,16 +162,20 @@ class Evaluation:
             _edits(row).apply(graph, fill=bundle.fill)
             for row, graph in zip(found, before, strict=True)
         ]
-        molecules = True if bundle.drawing == "molecule" else None
         values = {
             f"{prefix}{metric.name}": metric.of(subject)
             for prefix, subject in (
-                ("", GraphSet(after, training, molecules)),
-                ("baseline_", GraphSet(before, training, molecules)),
+                ("", GraphSet(after, training, self._molecules)),
+                ("baseline_", GraphSet(before, training, self._molecules)),
             )
             for metric in metrics_of("graphs")
         }
         return {"kind": "plausibility", **self._about(), "graphs": len(found), **values}
+
+    @property
+    def _molecules(self) -> bool | None:
+        """Whether the graphs are molecules; None if not, as metrics have it."""
+        return True if self.ground.bundle.drawing == "molecule" else None
 
     def _about(self) -> Row:
         return {
@@ -217,6 +222,8 @@ class Evaluation:
                 graphs,
                 target=target,
                 constraints=constraints,
+                # Answers within the rules or without them, as the method says, and never in a second try.
+                chemistry=False,
                 budget=budget,
                 fill=bundle.fill,
                 keep=spec.keep,
@@ -239,6 +246,7 @@ class Evaluation:
             links=self._links if self.ground.spec.plausibility else None,
             wall_seconds=attempt.wall_seconds,
             processor_seconds=attempt.cpu_seconds,
+            molecules=self._molecules,
         )
         values: Row = dict.fromkeys((metric.name for metric in metrics), None)
         for metric in metrics:

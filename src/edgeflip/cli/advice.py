@@ -25,7 +25,7 @@ def next_commands(
         arguments: What the user wrote after `edgeflip`.
         answer: The answer.
         graph: The option that chose its graph, such as `--index 3`; other graphs are left out.
-        chemistry: Whether the rules of chemistry limited the search.
+        chemistry: Whether a first try within the rules of chemistry took its part of the budget.
     """
     base = without(arguments, "--index", "--graph", "--smiles", "--each-class")
     base += shlex.split(graph)
@@ -50,6 +50,7 @@ def next_commands(
         ("--no-additions", "edges may come, too"),
         ("--no-removals", "edges may go, too"),
         ("--max-edits", "more edits"),
+        ("--within", "edits anywhere"),
     ):
         if _has(base, flag):
             found.append((why, without(base, flag)))
@@ -63,8 +64,8 @@ def next_commands(
     ):
         wider = [*base, "--set", "beam.width=48", "--set", "beam.reach_factor=6"]
         found.append(("a wider search", with_value(wider, "--seconds", "600")))
-    if chemistry:
-        found.append(("impossible molecules, too", [*base, "--no-chemistry"]))
+    if chemistry and status in ("timeout", "out_of_calls"):
+        found.append(("all of it for one search, without rules", [*base, "--no-chemistry"]))
     return [f"edgeflip {shlex.join(command)}  # {why}" for why, command in found[:_MOST]]
 
 

@@ -100,6 +100,7 @@ class Explanation:
             **self.wanted.keywords(),
             "budget": self.limits.budget(explainer.default_budget()),
             "fill": fill,
+            "chemistry": self.limits.chemistry,
             "noise": None if bundle is None else Noise.for_dataset(bundle.name),
             "seed": self.trained.seed,
         }
@@ -124,7 +125,7 @@ class Explanation:
             # On Ctrl-C, too: what was found is there to be looked at.
             destination.finish(quietly=as_json)
         if missed:
-            self._advise(missed, bundle)
+            _advise(missed)
             raise typer.Exit(NOTHING_FOUND)
 
     @property
@@ -211,23 +212,6 @@ class Explanation:
         tell_weakness(asked, bundle, note)
         return explainer.fit(bundle.train if bundle else [], asked, seed=seed)
 
-    def _advise(
-        self, missed: Sequence[tuple[_Chosen, CounterfactualSet]], bundle: DatasetBundle | None
-    ) -> None:
-        """Tell for which graphs nothing was found, and what to try next for the first, as commands."""
-        chosen, answer = missed[0]
-        plain, ruled = (
-            self.limits.constraints(),
-            self.limits.constraints_for(chosen.graph, bundle),
-        )
-        commands = next_commands(
-            COMMAND_LINE.get(), answer, chosen.option, chemistry=ruled != plain
-        )
-        if commands:
-            note(nothing_found([each.title for each, _ in missed]))
-        for command in commands:
-            note(f"  {command}")
-
 
 @dataclass(frozen=True)
 class _Chosen:
@@ -254,6 +238,17 @@ class _Chosen:
     def wanting(self, target: int | str | None) -> _Chosen:
         """The same graph, with the wanted class named in JSON; None for any."""
         return replace(self, head={**self.head, "target": target})
+
+
+def _advise(missed: Sequence[tuple[_Chosen, CounterfactualSet]]) -> None:
+    """Tell for which graphs nothing was found, and what to try next for the first, as commands."""
+    chosen, answer = missed[0]
+    tried_twice = "first_try" in answer.trace.notes
+    commands = next_commands(COMMAND_LINE.get(), answer, chosen.option, chemistry=tried_twice)
+    if commands:
+        note(nothing_found([each.title for each, _ in missed]))
+    for command in commands:
+        note(f"  {command}")
 
 
 def _graphs(bundle: DatasetBundle | None, which: WhichGraphs) -> list[_Chosen]:

@@ -18,6 +18,7 @@ from edgeflip.cli.names import FACTUALS, PROFILES, SPLITS, check_name, check_ran
 from edgeflip.cli.reading import (
     check_folder,
     check_one_model,
+    read_nodes,
     read_overrides,
     read_value,
 )
@@ -325,10 +326,14 @@ class Limits(OptionGroup):
     max_edits: Annotated[int | None, typer.Option(metavar="N", help="At most this many edits.")] = (
         None
     )
+    within: Annotated[
+        str | None,
+        typer.Option(metavar="NODES", help="Edits only among these nodes, such as 0-99,120."),
+    ] = None
     chemistry: Annotated[
         bool,
         typer.Option(
-            show_default=False, help="Whether molecules must stay possible; yes by default."
+            show_default=False, help="Whether possible molecules come first; yes by default."
         ),
     ] = True
     fill: Annotated[
@@ -346,26 +351,24 @@ class Limits(OptionGroup):
     ] = None
 
     def constraints(self) -> Constraints:
-        """What may change in any graph; the rules of chemistry depend on the graph."""
+        """What may change in any graph."""
         from edgeflip.core import Constraints
 
         return Constraints(
             allow_additions=self.additions,
             allow_removals=self.removals,
             max_edits=self.max_edits,
+            within=None if self.within is None else read_nodes(self.within),
         )
 
     def constraints_for(self, graph: Any, bundle: DatasetBundle | None) -> Constraints:
-        """What may change in one graph."""
+        """What may change in one graph, by its data set too; the rules of chemistry only come first."""
         from edgeflip.datasets import molecule_constraints
 
         plain = self.constraints()
-        if not self.chemistry:
+        if bundle is None or bundle.constraints is molecule_constraints or not self.chemistry:
             return plain
-        if bundle is not None:
-            return bundle.constraints_for(graph) & plain
-        is_molecule = "smiles" in graph or "z" in graph
-        return molecule_constraints(graph) & plain if is_molecule else plain
+        return bundle.constraints_for(graph) & plain
 
     def fill_of(self, bundle: DatasetBundle | None) -> Any:
         """Attributes of added edges: what the user says, otherwise what suits the data."""

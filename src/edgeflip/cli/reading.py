@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from edgeflip.datasets import DatasetBundle
+
+
+# A node, or the first and last of several; of more digits than these no graph has nodes.
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_MOST_NODES = 1_000_000
 
 
 def check_folder(path: Path | None) -> None:
@@ -126,6 +132,29 @@ def read_overrides(settings: Sequence[str]) -> dict[str, Any]:
                 raise ConfigError(f"expected --set to name each setting once, got '{key}' twice.")
         table[last] = value
     return values
+
+
+def read_nodes(text: str) -> frozenset[int]:
+    """Nodes given by number and as ranges with both ends.
+
+    Example:
+        >>> sorted(read_nodes("0-3,12"))
+        [0, 1, 2, 3, 12]
+    """
+    nodes: set[int] = set()
+    for part in text.split(","):
+        found = _RANGE.fullmatch(part.strip())
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if first > last:
+            raise ConfigError(
+                f"expected --within as nodes and ranges such as 0-99,120, got '{text}'; correct it."
+            )
+        if last - first >= _MOST_NODES:
+            raise ConfigError(
+                f"expected --within with at most {_MOST_NODES:,} nodes, got '{text}'; name fewer."
+            )
+        nodes.update(range(first, last + 1))
+    return frozenset(nodes)
 
 
 def read_value(text: str) -> Any:

@@ -35,6 +35,7 @@ _PHRASES = (
     (r"Budget\(oracle_calls=[^)]*\)", "--calls"),
     (r"Constraints\(allow_additions=False\)", "--no-additions"),
     (r"Constraints\(allow_removals=False\)", "--no-removals"),
+    (r"Constraints\(within=nodes\)", "--within 0-99"),
     (r"leave them out with skip_invalid \(--skip-invalid\)", "leave them out with --skip-invalid"),
     (r"pass call=, a function of model and batch", _FORWARD),
     (r"pass call= to ModelOracle", _FORWARD),

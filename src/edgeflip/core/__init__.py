@@ -5,6 +5,10 @@ from edgeflip.core.batching import (
     base_adjacency,
     edited_cells,
 )
+from edgeflip.core.buckets import (
+    Buckets,
+    size_buckets,
+)
 from edgeflip.core.candidates import (
     NO_ROWS,
     PAD,
@@ -37,13 +41,19 @@ from edgeflip.core.edits import (
 from edgeflip.core.graphs import (
     Edge,
     PairSpace,
+    all_finite,
     check_edges,
     check_names,
     edge_pairs,
     fingerprint,
+    id_pairs,
     no_graph,
     non_edges,
     pair_ids,
+)
+from edgeflip.core.missing import (
+    TABLE_LIMIT,
+    MissingPairs,
 )
 from edgeflip.core.names import (
     SYMBOLS,
@@ -67,6 +77,7 @@ from edgeflip.core.padding import (
 from edgeflip.core.pair_edits import (
     PairEdits,
 )
+from edgeflip.core.parts import count_parts
 from edgeflip.core.space import (
     Edits,
     EditSpace,
@@ -84,8 +95,10 @@ __all__ = [
     "NO_ROWS",
     "PAD",
     "SYMBOLS",
+    "TABLE_LIMIT",
     "AllowedEdits",
     "AnswerStore",
+    "Buckets",
     "Constraints",
     "DenseGraphs",
     "Edge",
@@ -95,6 +108,7 @@ __all__ = [
     "Edits",
     "FactualSubgraph",
     "Level",
+    "MissingPairs",
     "Noise",
     "PairEdits",
     "PairLevel",
@@ -103,6 +117,7 @@ __all__ = [
     "RandomOrder",
     "Rule",
     "add_noise",
+    "all_finite",
     "assemble",
     "base_adjacency",
     "cancelled",
@@ -110,6 +125,7 @@ __all__ = [
     "check_edges",
     "check_fill",
     "check_names",
+    "count_parts",
     "edge_attributes",
     "edge_noun",
     "edge_pairs",
@@ -117,6 +133,7 @@ __all__ = [
     "fingerprint",
     "first_occurrences",
     "gcn_normalised",
+    "id_pairs",
     "no_graph",
     "node_features",
     "node_names",
@@ -127,6 +144,7 @@ __all__ = [
     "plain_adjacency",
     "register_space",
     "rows_from_mask",
+    "size_buckets",
     "space_from_dict",
     "stacked_adjacency",
     "stacked_rows",

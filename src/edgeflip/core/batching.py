@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
@@ -108,13 +109,14 @@ def edited_cells(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor]:
         Places in the flattened matrices [candidates · n · n], both directions of every edit, and
         what stands there after the edit: 1 for an edge that comes, 0 for one that goes.
     """
-    nodes = space.num_nodes
-    row, index = (toggles >= 0).nonzero(as_tuple=True)
-    ids = toggles[row, index]
-    u, v = space.ends(ids)
+    nodes, ids = space.num_nodes, toggles.numpy()
+    row, place = (ids >= 0).nonzero()
+    moves = torch.from_numpy(ids[row, place])
+    u, v = space.ends(moves).numpy()
     start = row * (nodes * nodes)
-    indices = torch.cat([start + u * nodes + v, start + v * nodes + u])
-    return indices, (space.slots(ids) < 0).float().repeat(2)
+    indices = np.concatenate([start + u * nodes + v, start + v * nodes + u])
+    values = (space.slots(moves).numpy() < 0).astype(np.float32)
+    return torch.from_numpy(indices), torch.from_numpy(np.concatenate([values, values]))
 
 
 def adjacency(space: PairSpace, toggles: Tensor, base: Tensor) -> Tensor:
@@ -133,7 +135,7 @@ def adjacency(space: PairSpace, toggles: Tensor, base: Tensor) -> Tensor:
 
 def base_adjacency(space: PairSpace) -> Tensor:
     """The graph's adjacency matrix with ones on the diagonal, as `dense_logits` takes it [n, n]."""
-    matrix = torch.zeros(space.num_nodes, space.num_nodes)
-    source, target = space.graph.edge_index.cpu()
+    matrix = np.eye(space.num_nodes, dtype=np.float32)
+    source, target = space.graph.edge_index.cpu().numpy()
     matrix[source, target] = 1.0
-    return matrix.fill_diagonal_(1.0)
+    return torch.from_numpy(matrix)

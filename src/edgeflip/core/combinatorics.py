@@ -11,6 +11,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from edgeflip.core.missing import MissingPairs
+
 COUNT_LIMIT = 2**60
 """Levels with more combinations than this cannot be numbered with 64-bit integers."""
 
@@ -33,9 +35,13 @@ def unrank(ranks: Tensor, pool: int, size: int) -> Tensor:
     columns = []
     rest = ranks
     for position in range(size, 0, -1):
-        table = _binomials(pool, position)
-        element = torch.searchsorted(table, rest, right=True) - 1
-        rest = rest - table[element]
+        if position <= 2 and pool > _LARGEST_TABLE:
+            element = rest if position == 1 else _larger_of_two(rest)
+            rest = rest - (element if position == 1 else element * (element - 1) // 2)
+        else:
+            table = _binomials(pool, position)
+            element = torch.searchsorted(table, rest, right=True) - 1
+            rest = rest - table[element]
         columns.append(element)
     return torch.stack(columns, dim=1) if columns else ranks.new_empty(len(ranks), 0)
 
@@ -45,6 +51,18 @@ def _binomials(pool: int, size: int) -> Tensor:
     """C(element, size) for all elements of a pool [pool]."""
     # Entries beyond any rank need not be exact, only larger than it and within 64 bits.
     return torch.tensor([min(math.comb(element, size), 2**62) for element in range(pool)])
+
+
+# Of more elements there is no table of how many there are of one or two of them; formulas tell.
+_LARGEST_TABLE = 100_000
+
+
+def _larger_of_two(ranks: Tensor) -> Tensor:
+    """The larger element of pairs of given ranks; any shape."""
+    element = ((1 + (1 + 8 * ranks.double()).sqrt()) / 2).long()
+    # Rounding can cost the last unit.
+    element = torch.where(element * (element - 1) // 2 > ranks, element - 1, element)
+    return torch.where(element * (element + 1) // 2 <= ranks, element + 1, element)
 
 
 class RandomOrder:
@@ -92,31 +110,36 @@ class PairLevel:
 
     Attributes:
         removals: Ids of edges that may be removed.
-        additions: Ids of pairs that may be added.
+        additions: Ids of pairs that may be added, listed or described.
         shapes: The allowed (r, k) with r + k = size.
     """
 
     removals: Tensor
-    additions: Tensor
+    additions: Tensor | MissingPairs
     shapes: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(
-        cls, size: int, removals: Tensor, additions: Tensor, *, max_removed: int, max_added: int
+        cls,
+        size: int,
+        removals: Tensor,
+        additions: Tensor | MissingPairs,
+        *,
+        max_removed: int,
+        max_added: int,
     ) -> PairLevel:
         """The level of one size within limits."""
         shapes = tuple(
             (r, size - r)
             for r in range(size + 1)
-            if r <= min(max_removed, removals.numel())
-            and size - r <= min(max_added, additions.numel())
+            if r <= min(max_removed, len(removals)) and size - r <= min(max_added, len(additions))
         )
         return cls(removals, additions, shapes)
 
     @property
     def counts(self) -> list[int]:
         """Number of edit sets per shape."""
-        pools = self.removals.numel(), self.additions.numel()
+        pools = len(self.removals), len(self.additions)
         return [math.comb(pools[0], r) * math.comb(pools[1], k) for r, k in self.shapes]
 
     @property
@@ -127,7 +150,7 @@ class PairLevel:
     def rows(self, ranks: Tensor) -> Tensor:
         """Edit sets of given ranks as rows of pair ids [candidates, size]."""
         size = sum(self.shapes[0])
-        if size == 1:
+        if size == 1 and isinstance(self.additions, Tensor):
             pools = [self.removals if r else self.additions for r, _ in self.shapes]
             return torch.cat(pools)[ranks][:, None]
         rows = torch.empty(len(ranks), size, dtype=torch.long)
@@ -135,9 +158,9 @@ class PairLevel:
         for (r, k), count in zip(self.shapes, self.counts, strict=True):
             inside = ((ranks >= start) & (ranks < start + count)).nonzero().flatten()
             local = ranks[inside] - start
-            ways = math.comb(self.additions.numel(), k)
-            removed = self.removals[unrank(local // ways, self.removals.numel(), r)]
-            added = self.additions[unrank(local % ways, self.additions.numel(), k)]
+            ways = math.comb(len(self.additions), k)
+            removed = self.removals[unrank(local // ways, len(self.removals), r)]
+            added = self.additions[unrank(local % ways, len(self.additions), k)]
             rows[inside] = torch.cat([removed, added], dim=1)
             start += count
         return rows
@@ -145,8 +168,8 @@ class PairLevel:
     def draw(self, rng: random.Random) -> Tensor:
         """A block of independent random edit sets, for levels too large to number [block, size]."""
         generator = torch.Generator().manual_seed(rng.getrandbits(63))
-        pools = self.removals.numel(), self.additions.numel()
-        block = max(1, min(4096, _DRAW_CELLS // max(pools)))
+        pools = len(self.removals), len(self.additions)
+        block = max(1, min(4096, _DRAW_CELLS // min(max(pools), _LARGEST_TABLE)))
         logs = torch.tensor([math.log(ways) for ways in self.counts], dtype=torch.float64)
         weights = (logs - logs.max()).exp()
         chosen = torch.multinomial(weights, block, replacement=True, generator=generator)
@@ -164,7 +187,21 @@ _DRAW_CELLS = 4_000_000
 
 
 def _subsets(count: int, pool: int, size: int, generator: torch.Generator) -> Tensor:
-    """Random subsets as the places of the largest of random keys [count, size]."""
+    """Random subsets [count, size]: the places of the largest of random keys, a key per element.
+
+    Of many elements they are drawn one by one, and rows that name one twice are drawn again.
+    """
     if not count or not size:
         return torch.empty(count, size, dtype=torch.long)
+    if pool > _LARGEST_TABLE:
+        rows = torch.randint(pool, (count, size), generator=generator)
+        while len(again := _repeating(rows)):
+            rows[again] = torch.randint(pool, (len(again), size), generator=generator)
+        return rows
     return torch.rand(count, pool, generator=generator).topk(size, dim=1).indices
+
+
+def _repeating(rows: Tensor) -> Tensor:
+    """Indices of rows with an element twice."""
+    ordered = rows.sort(dim=1).values
+    return (ordered[:, 1:] == ordered[:, :-1]).any(dim=1).nonzero().flatten()

@@ -49,7 +49,7 @@ def in_short(
 
 def _places_in_short(limits: Constraints, nouns: tuple[str, str], *, room: bool) -> list[str]:
     node, edge = nouns
-    words = []
+    words = _region(limits, node)
     if limits.frozen_nodes:
         words.append(f"{_nodes(limits.frozen_nodes, node)} left alone")
     if limits.frozen_edges:
@@ -81,8 +81,8 @@ def _numbers(limits: Constraints) -> list[str]:
 
 
 def _places(limits: Constraints) -> list[str]:
-    """Where they may not be."""
-    words = []
+    """Where they may be, and where not."""
+    words = _region(limits)
     if limits.frozen_nodes:
         words.append(f"{_nodes(limits.frozen_nodes)} frozen")
     if limits.frozen_edges:
@@ -92,6 +92,13 @@ def _places(limits: Constraints) -> list[str]:
     if limits.room:
         words.append(f"limited room for new edges at {_nodes(limits.room)}")
     return words
+
+
+def _region(limits: Constraints, name: str = "node") -> list[str]:
+    """Where alone they may be."""
+    if limits.within is None:
+        return []
+    return [f"edits only among {_nodes(limits.within, name)}"]
 
 
 def _tests(limits: Constraints, lost_rules: Iterable[str]) -> list[str]:

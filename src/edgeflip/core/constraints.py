@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, TypeAlias
 
-import networkx as nx
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -14,6 +14,8 @@ from torch_geometric.data import Data
 from edgeflip.core.constraint_words import in_words
 from edgeflip.core.edits import EditSet
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
+from edgeflip.core.missing import TABLE_LIMIT, MissingPairs, is_among
+from edgeflip.core.parts import count_parts, more_parts
 from edgeflip.errors import ConstraintError, EditError, shown
 from edgeflip.support import check_fields
 
@@ -31,6 +33,7 @@ class Constraints:
         max_added: At most this many additions, None for no limit.
         max_removed: At most this many removals, None for no limit.
         max_edits: At most this many edits in all, None for no limit.
+        within: The nodes of a region: edges come and go only between two of them. None for everywhere.
         frozen_nodes: Nodes whose edges stay as they are.
         frozen_edges: Existing edges that must stay.
         forbidden_pairs: Pairs that must not become an edge.
@@ -39,7 +42,7 @@ class Constraints:
         keep_connected: Whether the graph must not fall into more parts than it has.
         rules: Further tests, functions of graph and edits that return True when the edits are
             allowed. They are Python, so they are asked only about edit sets that flip the
-            prediction, not about every candidate.
+            prediction, not about every candidate. `keep_connected` adds one, but is asked of all.
 
     Example:
         >>> path = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
@@ -56,6 +59,7 @@ class Constraints:
     max_added: int | None = None
     max_removed: int | None = None
     max_edits: int | None = None
+    within: frozenset[int] | None = None
     frozen_nodes: frozenset[int] = frozenset()
     frozen_edges: frozenset[Edge] = frozenset()
     forbidden_pairs: frozenset[Edge] = frozenset()
@@ -68,7 +72,7 @@ class Constraints:
         check_fields(
             self,
             error=ConstraintError,
-            advice="write max_edits=3, frozen_nodes={3}, frozen_edges={(0, 1)} and room={3: 1}",
+            advice="write max_edits=3, frozen_nodes={3}, within=range(9), frozen_edges={(0, 1)}, room={3: 1}",
         )
         for name in ("max_added", "max_removed", "max_edits"):
             limit = getattr(self, name)
@@ -117,11 +121,13 @@ class Constraints:
         for name in ("max_added", "max_removed", "max_edits"):
             given = [getattr(each, name) for each in (self, other)]
             limits[name] = min((limit for limit in given if limit is not None), default=None)
+        regions = [each.within for each in (self, other) if each.within is not None]
         nodes = {*self.room, *other.room}
         return Constraints(
             allow_additions=self.allow_additions and other.allow_additions,
             allow_removals=self.allow_removals and other.allow_removals,
             **limits,
+            within=frozenset.intersection(*regions) if regions else None,
             frozen_nodes=self.frozen_nodes | other.frozen_nodes,
             frozen_edges=self.frozen_edges | other.frozen_edges,
             forbidden_pairs=self.forbidden_pairs | other.forbidden_pairs,
@@ -139,15 +145,15 @@ class Constraints:
 
     def check_nodes(self, space: PairSpace) -> None:
         """Refuse nodes and pairs that the graph does not have."""
-        for node in self.frozen_nodes:
-            if not 0 <= node < space.num_nodes:
+        for name, nodes, what in (
+            ("within", self.within or (), "a region of nodes"),
+            ("frozen_nodes", self.frozen_nodes, "frozen nodes"),
+            ("room", self.room, "room of nodes"),
+        ):
+            wrong = next((node for node in nodes if not 0 <= node < space.num_nodes), None)
+            if wrong is not None:
                 raise ConstraintError(
-                    f"expected frozen nodes in 0..{space.num_nodes - 1}, got {node}; correct frozen_nodes."
-                )
-        for node in self.room:
-            if not 0 <= node < space.num_nodes:
-                raise ConstraintError(
-                    f"expected room of nodes in 0..{space.num_nodes - 1}, got {node}; correct room."
+                    f"expected {what} in 0..{space.num_nodes - 1}, got {wrong}; correct {name}."
                 )
         for name in ("frozen_edges", "forbidden_pairs"):
             for u, v in getattr(self, name):
@@ -176,6 +182,13 @@ class Constraints:
     def rules_allow(self, graph: Data, edits: EditSet) -> bool:
         """Whether every rule accepts the edits."""
         return all(_ask(rule, graph, edits) for rule in self.rules)
+
+    @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """The rules that no limit stands for: all but that of `keep_connected`."""
+        if not self.keep_connected:
+            return self.rules
+        return tuple(rule for rule in self.rules if rule is not stays_connected)
 
     def describe(self) -> str:
         """What they ask, in words that go on after "with"; empty where they ask nothing.
@@ -241,7 +254,7 @@ class AllowedEdits:
     """Constraints on one graph, as tensors.
 
     Attributes:
-        additions: Ids of the pairs that may be added, ascending.
+        missing: The pairs that may be added, described; a large graph has too many to list.
         removals: Ids of the edges that may be removed, ascending.
         max_added: At most this many additions.
         max_removed: At most this many removals.
@@ -249,21 +262,22 @@ class AllowedEdits:
     """
 
     space: PairSpace
-    additions: Tensor
+    missing: MissingPairs
     removals: Tensor
     max_added: int
     max_removed: int
     max_edits: int
-    _open: Tensor | None
+    _everything: bool
+    _open: Tensor | None = None
     _room: Tensor | None = None
-    _bridges: Tensor | None = None
+    _connected: bool = False
 
     @classmethod
     def of(cls, constraints: Constraints, space: PairSpace) -> AllowedEdits:
         """Work out which pairs are open to edits."""
         constraints.check_nodes(space)
-        additions, removals = _open_pairs(constraints, space)
-        max_added = _limit(constraints.max_added, additions.numel())
+        missing, removals = _open_pairs(constraints, space)
+        max_added = _limit(constraints.max_added, len(missing))
         max_removed = _limit(constraints.max_removed, removals.numel())
         max_edits = _limit(constraints.max_edits, max_added + max_removed)
         if not max_edits:
@@ -271,17 +285,37 @@ class AllowedEdits:
                 f"expected at least one edge that may come or go, got none of {space.num_pairs} node "
                 "pairs; relax the constraints, or check that the graph is not complete or empty of edges."
             )
-        everything = additions.numel() + removals.numel() == space.num_pairs
+        everything = len(missing) + removals.numel() == space.num_pairs
         mask = None
-        if not everything:
+        if not everything and space.num_pairs <= TABLE_LIMIT:
             mask = torch.zeros(space.num_pairs, dtype=torch.bool)
-            mask[additions] = True
+            mask[missing.ids] = True
             mask[removals] = True
         room = _room_of(constraints, space) if constraints.room else None
-        bridges = _bridges_of(space) if constraints.keep_connected else None
+        whole = constraints.keep_connected
         return cls(
-            space, additions, removals, max_added, max_removed, max_edits, mask, room, bridges
+            space,
+            missing,
+            removals,
+            max_added,
+            max_removed,
+            max_edits,
+            everything,
+            mask,
+            room,
+            whole,
         )
+
+    @cached_property
+    def additions(self) -> Tensor:
+        """Ids of the pairs that may be added, ascending; a table, for graphs that are not large."""
+        return self.missing.ids
+
+    def are_open(self, ids: Tensor) -> Tensor:
+        """Which pairs may come or go; any shape."""
+        if self._open is not None:
+            return self._open[ids]
+        return self.missing.contain(ids) | is_among(ids, self.removals)
 
     def check(self, toggles: Tensor) -> Tensor:
         """Which candidates are allowed.
@@ -293,30 +327,33 @@ class AllowedEdits:
             True where the candidate keeps every limit [candidates].
         """
         used = toggles >= 0
-        if (
-            toggles.numel()
-            and not -1 <= int(toggles.min()) <= int(toggles.max()) < self.space.num_pairs
-        ):
+        if toggles.numel():
+            lowest, highest = (int(value) for value in toggles.aminmax())
+        else:
+            lowest = highest = -1
+        if lowest < -1 or highest >= self.space.num_pairs:
             wrong = toggles[(toggles < -1) | (toggles >= self.space.num_pairs)]
             raise EditError(
                 f"expected ids of node pairs in 0..{self.space.num_pairs - 1}, and -1 where a row is "
                 f"shorter, got {int(wrong[0])}; take them from space.allowed."
             )
+        few = toggles.size(1) <= min(self.max_edits, self.max_added, self.max_removed)
+        if few and self._everything and self._room is None and not self._connected:
+            # Nothing is asked of so few edits but that there are some.
+            return used.any(dim=1)
         ids = toggles.clamp(min=0)
         size = used.sum(dim=1)
         allowed = (size <= self.max_edits) & (size > 0)
         if self.max_added < toggles.size(1) or self.max_removed < toggles.size(1):
             removed = (self.space.is_edge(ids) & used).sum(dim=1)
             allowed &= (removed <= self.max_removed) & (size - removed <= self.max_added)
-        if self._open is not None:
-            allowed &= (self._open[ids] | ~used).all(dim=1)
-        if self._bridges is not None:
-            # Every bridge that goes makes one part more, and an addition joins two parts at most.
-            removed = self.space.is_edge(ids) & used
-            cut = (self._bridges[ids] & removed).sum(dim=1)
-            allowed &= cut <= size - removed.sum(dim=1)
+        if not self._everything:
+            allowed &= (self.are_open(ids) | ~used).all(dim=1)
         if self._room is not None:
             allowed &= self._fits(ids, used)
+        if self._connected:
+            left = allowed.nonzero().flatten()
+            allowed[left] = ~more_parts(self.space, toggles[left])
         return allowed
 
     def _fits(self, ids: Tensor, used: Tensor) -> Tensor:
@@ -332,25 +369,10 @@ class AllowedEdits:
 
 def stays_connected(graph: Data, edits: EditSet) -> bool:
     """Whether a graph has no more parts after the edits than before; a rule."""
-    edges = edge_pairs(graph)
-    after = (edges - edits.removed) | edits.added
-    return _count_parts(int(graph.num_nodes or 0), after) <= _count_parts(
-        int(graph.num_nodes or 0), edges
-    )
-
-
-def _count_parts(num_nodes: int, edges: Iterable[Edge]) -> int:
-    graph = nx.empty_graph(num_nodes)
-    graph.add_edges_from(edges)
-    return int(nx.number_connected_components(graph))
-
-
-def _bridges_of(space: PairSpace) -> Tensor:
-    """Which pairs are edges that alone hold two parts together [pairs]."""
-    graph = nx.Graph(space.edges_of(space.edge_ids))
-    bridges = torch.zeros(space.num_pairs, dtype=torch.bool)
-    bridges[space.ids_of(nx.bridges(graph))] = True
-    return bridges
+    if not edits.removed:
+        return True
+    edges, nodes = edge_pairs(graph), int(graph.num_nodes or 0)
+    return count_parts(nodes, (edges - edits.removed) | edits.added) <= count_parts(nodes, edges)
 
 
 def _room_of(constraints: Constraints, space: PairSpace) -> Tensor:
@@ -386,20 +408,17 @@ def _distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     return tuple(found.values())
 
 
-def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Tensor]:
-    nothing = torch.empty(0, dtype=torch.long)
-    additions = space.non_edge_ids() if constraints.allow_additions else nothing
-    removals = space.edge_ids if constraints.allow_removals else nothing
-    if constraints.frozen_nodes:
-        frozen = torch.zeros(space.num_nodes, dtype=torch.bool)
-        frozen[list(constraints.frozen_nodes)] = True
-        additions, removals = (
-            ids[~torch.stack([frozen[end] for end in space.ends(ids)]).any(dim=0)]
-            for ids in (additions, removals)
-        )
-    if constraints.forbidden_pairs:
-        forbidden = space.ids_of(constraints.forbidden_pairs)
-        additions = additions[~torch.isin(additions, forbidden)]
+def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[MissingPairs, Tensor]:
+    """The pairs that may come, and the edges that may go."""
+    removals = space.edge_ids if constraints.allow_removals else space.edge_ids[:0]
+    nodes: Tensor | None = None
+    if constraints.frozen_nodes or constraints.within is not None:
+        nodes = torch.ones(space.num_nodes, dtype=torch.bool)
+        if constraints.within is not None:
+            nodes[:] = False
+            nodes[list(constraints.within)] = True
+        nodes[list(constraints.frozen_nodes)] = False
+        removals = removals[nodes[space.ends(removals)].all(dim=0)]
     if constraints.frozen_edges:
         kept = space.ids_of(constraints.frozen_edges)
         removals = removals[~torch.isin(removals, kept)]
@@ -408,8 +427,11 @@ def _open_pairs(constraints: Constraints, space: PairSpace) -> tuple[Tensor, Ten
         open_nodes = _room_of(constraints, space) > 0
         if constraints.max_removed != 0:
             open_nodes[space.ends(removals).flatten()] = True
-        additions = additions[open_nodes[space.ends(additions)].all(dim=0)]
-    return additions, removals
+        nodes = open_nodes if nodes is None else nodes & open_nodes
+    if not constraints.allow_additions:
+        nodes = torch.zeros(space.num_nodes, dtype=torch.bool)
+    forbidden = constraints.forbidden_pairs
+    return MissingPairs.of(space, nodes, space.ids_of(forbidden) if forbidden else None), removals
 
 
 def _limit(limit: int | None, available: int) -> int:

@@ -9,12 +9,17 @@ from itertools import compress
 from operator import index
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core.graphs import Edge, PairSpace, edge_pairs
 from edgeflip.errors import EditError, shown
+
+_Ids: TypeAlias = npt.NDArray[np.int64]
+_Mask: TypeAlias = npt.NDArray[np.bool_]
 
 FillValue: TypeAlias = (
     float | Tensor | Literal["zeros", "mean", "mode"] | Callable[[Data, Edge], Tensor]
@@ -60,6 +65,14 @@ class EditSet:
                 f"expected an edge to be added or removed, got both for {min(both)}; "
                 "drop it from one of the two."
             )
+
+    @classmethod
+    def of_pairs(cls, added: Iterable[Edge], removed: Iterable[Edge]) -> EditSet:
+        """Edits of pairs that are known to be different and to have the smaller node first."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "added", frozenset(added))
+        object.__setattr__(made, "removed", frozenset(removed))
+        return made
 
     @classmethod
     def between(cls, before: Data, after: Data) -> EditSet:
@@ -182,19 +195,31 @@ def toggle_pairs(space: PairSpace, rows: Tensor, *, fill: EdgeFill | None = None
         fill: Attributes of added edges.
     """
     graph, edges = without_stale(space.graph), space.graph.edge_index
-    kept_row, kept, new_row, new = edited_columns(space, rows.sort(dim=1).values)
-    owner, order = torch.cat([kept_row, new_row.repeat_interleave(2)]).sort(stable=True)
-    counts = torch.bincount(owner, minlength=len(rows)).tolist()
-    kept, order = kept.to(edges.device), order.to(edges.device)
-    columns = torch.cat([edges[:, kept], both_directions(space, new).to(edges)], dim=1)
-    parts = {"edge_index": columns[:, order].split(counts, dim=1)}
+    ids = np.sort(rows.numpy(), axis=1)
+    keep, new, ends = _columns(space, ids)
+    # All old columns and both directions of all moves for each graph, then those that it has.
+    count, old, moves = len(ids), keep.shape[1], 2 * ids.shape[1]
+    columns = np.empty((count, 2, old + moves), dtype=np.int64)
+    columns[:, :, :old] = edges.cpu().numpy()
+    columns[:, 0, old:] = ends.reshape(count, -1)
+    columns[:, 1, old:] = ends[:, :, ::-1].reshape(count, -1)
+    chosen = np.concatenate([keep, new.repeat(2, axis=1)], axis=1)
+    counts = chosen.sum(axis=1)
+    flat = columns[np.broadcast_to(chosen[:, None], columns.shape)]
+    pieces = torch.from_numpy(flat).to(edges).split((2 * counts).tolist())
+    parts = {"edge_index": [piece.view(2, -1) for piece in pieces]}
     for name in edge_attributes(graph):
-        filled = fill_rows(space, new, name, fill).repeat_interleave(2, dim=0)
-        parts[name] = torch.cat([graph[name][kept], filled])[order].split(counts)
-    edited = [copy.copy(graph) for _ in counts]
-    for name, values in parts.items():
-        for each, value in zip(edited, values, strict=True):
-            each[name] = value.clone(memory_format=torch.contiguous_format)
+        filled = fill_rows(space, torch.from_numpy(ids[new]), name, fill)
+        places = np.empty((count, old + moves), dtype=np.int64)
+        places[:, :old] = np.arange(old)
+        places[:, old:][new.repeat(2, axis=1)] = old + np.arange(len(filled)).repeat(2)
+        at = torch.from_numpy(places[chosen]).to(edges.device)
+        values = torch.cat([graph[name], filled])[at]
+        parts[name] = [part.clone() for part in values.split(counts.tolist())]
+    edited = [graph.__copy__() for _ in counts]
+    for name, each_value in parts.items():
+        for each, value in zip(edited, each_value, strict=True):
+            each[name] = value
     return edited
 
 
@@ -225,14 +250,31 @@ def edited_columns(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor, T
         For each old edge that stays the graph and its column of `edge_index`, for each new one the graph
         and its pair id; in the order of graphs.
     """
-    slots = space.slots(toggles.clamp(min=0)).masked_fill(toggles < 0, -1)
-    row, index = (slots >= 0).nonzero(as_tuple=True)
-    keep = torch.ones(len(toggles), space.graph.edge_index.size(1), dtype=torch.bool)
+    ids = toggles.numpy()
+    keep, new, _ = _columns(space, ids)
+    kept_row, kept_column = keep.nonzero()
+    return (
+        torch.from_numpy(kept_row),
+        torch.from_numpy(kept_column),
+        torch.from_numpy(new.nonzero()[0]),
+        torch.from_numpy(ids[new]),
+    )
+
+
+def _columns(space: PairSpace, ids: _Ids) -> tuple[_Mask, _Mask, _Ids]:
+    """Which columns of `edge_index` stay in each edited graph, which of its moves are new edges, and ends.
+
+    Returns:
+        Masks [graphs, columns] and [graphs, width], and both ends of every move [graphs, width, 2].
+    """
+    used = torch.from_numpy(ids.clip(min=0))
+    slots = space.slots(used).numpy()
+    gone = (slots >= 0) & (ids >= 0)
+    keep = np.ones((len(ids), space.graph.edge_index.size(1)), dtype=np.bool_)
     # Both directions go together, or the GCN norm sees a directed graph.
-    keep[row[:, None], space.columns[slots[row, index]]] = False
-    kept_row, kept_column = keep.nonzero(as_tuple=True)
-    new_row, index = ((toggles >= 0) & (slots < 0)).nonzero(as_tuple=True)
-    return kept_row, kept_column, new_row, toggles[new_row, index]
+    keep[gone.nonzero()[0][:, None], space.columns.numpy()[slots[gone]]] = False
+    ends = np.moveaxis(space.ends(used).numpy(), 0, 2)
+    return keep, (slots < 0) & (ids >= 0), ends
 
 
 def both_directions(space: PairSpace, ids: Tensor) -> Tensor:
@@ -246,13 +288,12 @@ def edge_attributes(graph: Data) -> list[str]:
     return [
         key
         for key, value in graph.to_dict().items()
-        if key != "edge_index" and isinstance(value, Tensor) and _is_edge_level(graph, key)
+        # PyG goes by length, so a label vector as long as the edge list would pass for an edge attribute.
+        if "edge" in key
+        and key != "edge_index"
+        and isinstance(value, Tensor)
+        and bool(graph.is_edge_attr(key))
     ]
-
-
-def _is_edge_level(graph: Data, key: str) -> bool:
-    # PyG goes by length, so a label vector as long as the edge list would pass for an edge attribute.
-    return "edge" in key and bool(graph.is_edge_attr(key))
 
 
 def check_fill(graph: Data, fill: EdgeFill | None) -> None:

@@ -8,18 +8,25 @@ removes the pair's edge when there is one and adds it when there is none.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core.parts import SpanningTree
 from edgeflip.errors import GraphError
 
 Edge: TypeAlias = tuple[int, int]
 """An unordered node pair `(u, v)` with `u < v`."""
+
+_Ids: TypeAlias = npt.NDArray[np.int64]
 
 
 def pair_ids(sources: Tensor, targets: Tensor, num_nodes: int) -> Tensor:
@@ -39,8 +46,12 @@ def pair_ids(sources: Tensor, targets: Tensor, num_nodes: int) -> Tensor:
     return low * (2 * num_nodes - low - 1) // 2 + high - low - 1
 
 
-def id_pairs(ids: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+def id_pairs(ids: Tensor, num_nodes: int | Tensor) -> tuple[Tensor, Tensor]:
     """Both ends `(u, v)`, `u < v`, of pair ids; the inverse of `pair_ids`.
+
+    Args:
+        ids: Pair ids, any shape.
+        num_nodes: Number of nodes of the graph, or of the graph of each pair.
 
     Example:
         >>> u, v = id_pairs(torch.tensor([0, 5]), num_nodes=4)
@@ -89,26 +100,39 @@ class PairSpace:
         num_nodes = _checked_num_nodes(graph)
         check_names(graph)
         _check_features(graph, num_nodes)
-        source, target = check_edges(graph, num_nodes)
+        edges = check_edges(graph, num_nodes)
         _check_edge_attributes(graph)
-        column = torch.arange(source.numel())
-        proper = source != target
-        ids = pair_ids(source, target, num_nodes)[proper]
-        forward = (source < target)[proper]
-        order = torch.argsort(ids * 2 + (~forward).long())
-        ordered = ids[order]
-        if ordered.numel() % 2 or not _alternate(ordered, forward[order]):
-            _raise_directed_or_duplicate(ordered, forward[order], num_nodes)
-        _check_self_loops(source[~proper])
+        # NumPy: every graph that is explained comes through here, and its small arrays cost less there.
+        source, target = edges.numpy()
+        column = np.arange(len(source))
+        loops = source[source == target]
+        if len(loops):
+            column = np.flatnonzero(source != target)
+            source, target = source[column], target[column]
+        low, high = np.minimum(source, target), np.maximum(source, target)
+        ids = low * (2 * num_nodes - low - 1) // 2 + high - low - 1
+        directed = 2 * ids + (source > target)
+        order = directed.argsort(kind="stable")
+        directed = directed[order]
+        if not _alternate(directed):
+            _raise_directed_or_duplicate(torch.from_numpy(directed), num_nodes)
+        if len(loops):
+            _check_self_loops(loops)
         num_pairs = num_nodes * (num_nodes - 1) // 2
-        edge_ids = ordered[::2].contiguous()
+        edge_ids = directed[::2] // 2
         slots = ends = None
         if num_pairs <= _TABLE_LIMIT:
-            slots = torch.full((num_pairs,), -1, dtype=torch.long)
-            slots[edge_ids] = torch.arange(edge_ids.numel())
-            ends = torch.triu_indices(num_nodes, num_nodes, offset=1)
-        columns = column[proper][order].reshape(-1, 2)
-        return cls(graph, num_nodes, num_pairs, edge_ids, columns, slots, ends)
+            places = np.full(num_pairs, -1)
+            places[edge_ids] = np.arange(len(edge_ids))
+            all_ends = _all_ends if num_nodes <= _KEPT_ENDS else _all_ends.__wrapped__
+            slots, ends = torch.from_numpy(places), all_ends(num_nodes)
+        columns = torch.from_numpy(column[order].reshape(-1, 2))
+        return cls(graph, num_nodes, num_pairs, torch.from_numpy(edge_ids), columns, slots, ends)
+
+    @cached_property
+    def tree(self) -> SpanningTree:
+        """A spanning tree, which tells what cuts the graph."""
+        return SpanningTree.of(self)
 
     def __repr__(self) -> str:
         """Nodes and edges."""
@@ -136,10 +160,10 @@ class PairSpace:
     def non_edge_ids(self) -> Tensor:
         """Ids of all pairs without an edge, ascending [num_pairs - m]."""
         try:
-            missing = torch.ones(self.num_pairs, dtype=torch.bool)
-            missing[self.edge_ids] = False
-            return missing.nonzero().flatten()
-        except (RuntimeError, TypeError, MemoryError):
+            missing = np.ones(self.num_pairs, dtype=np.bool_)
+            missing[self.edge_ids.numpy()] = False
+            return torch.from_numpy(missing.nonzero()[0])
+        except (RuntimeError, ValueError, MemoryError):
             raise GraphError(
                 f"expected a graph whose node pairs fit into memory, got {self.num_pairs:,} of them; allow "
                 "no additions, or take a part of the graph."
@@ -151,15 +175,16 @@ class PairSpace:
         Raises:
             GraphError: If an end is not a node of the graph, or both ends are the same.
         """
-        pairs = [(int(u), int(v)) for u, v in edges]
-        for u, v in pairs:
-            if u == v or not (0 <= u < self.num_nodes and 0 <= v < self.num_nodes):
+        nodes, ids = self.num_nodes, []
+        for u, v in edges:
+            low, high = sorted((int(u), int(v)))
+            if low == high or low < 0 or high >= nodes:
                 raise GraphError(
-                    f"expected a pair of different nodes in 0..{self.num_nodes - 1}, "
-                    f"got ({u}, {v}); correct the pair."
+                    f"expected a pair of different nodes in 0..{nodes - 1}, "
+                    f"got ({int(u)}, {int(v)}); correct the pair."
                 )
-        ends = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2)
-        return pair_ids(ends[:, 0], ends[:, 1], self.num_nodes)
+            ids.append(low * (2 * nodes - low - 1) // 2 + high - low - 1)
+        return torch.tensor(ids, dtype=torch.long)
 
     def edges_of(self, ids: Tensor) -> list[Edge]:
         """Node pairs of pair ids, in their order."""
@@ -167,10 +192,18 @@ class PairSpace:
         return list(zip(u, v, strict=True))
 
 
-# A table entry per pair makes look-ups one gather; above this many pairs (n > 2,800) memory wins.
-_TABLE_LIMIT = 4_000_000
+# A table entry per pair makes look-ups one gather; of more pairs (n > 632) making it takes longer.
+_TABLE_LIMIT = 200_000
+# The ends of all pairs are the same for all graphs of a size; up to so many nodes they are kept.
+_KEPT_ENDS = 128
 # Ids of pairs, and eight times the square of this, fit into 64 bits.
 _MOST_NODES = 500_000_000
+
+
+@lru_cache(maxsize=_KEPT_ENDS)
+def _all_ends(num_nodes: int) -> Tensor:
+    """Both ends of every pair [2, pairs]."""
+    return torch.triu_indices(num_nodes, num_nodes, offset=1)
 
 
 def edge_pairs(graph: Data) -> frozenset[Edge]:
@@ -303,13 +336,13 @@ def check_edges(graph: Data, num_nodes: int) -> Tensor:
             f"{list(edge_index.shape)}; see the PyG documentation of Data."
         )
     edge_index = edge_index.detach().cpu().long()
-    if edge_index.numel() and not (
-        int(edge_index.min()) >= 0 and int(edge_index.max()) < num_nodes
-    ):
-        raise GraphError(
-            f"expected node numbers in 0..{num_nodes - 1}, got edges from {int(edge_index.min())} "
-            f"to {int(edge_index.max())}; correct edge_index or num_nodes."
-        )
+    if edge_index.numel():
+        lowest, highest = (int(value) for value in edge_index.aminmax())
+        if lowest < 0 or highest >= num_nodes:
+            raise GraphError(
+                f"expected node numbers in 0..{num_nodes - 1}, got edges from {lowest} to {highest}; "
+                "correct edge_index or num_nodes."
+            )
     return edge_index
 
 
@@ -323,13 +356,25 @@ def check_names(graph: Data, where: str = "") -> None:
     Raises:
         GraphError: If there are more or fewer names than nodes.
     """
+    known = graph.to_dict()
     for key in ("node_names", "tokens"):
-        names = graph.to_dict().get(key)
+        names = known.get(key)
         if isinstance(names, list | tuple) and len(names) != graph.num_nodes:
             raise GraphError(
                 f"expected {key} with one text for each of {graph.num_nodes} nodes, got {len(names)}"
                 f"{where}; correct {key}, or leave it out."
             )
+
+
+def all_finite(values: Tensor) -> bool:
+    """Whether no number is NaN or infinite; mostly one sum is enough to tell.
+
+    Example:
+        >>> all_finite(torch.tensor([1.0, 2.0])), all_finite(torch.tensor([1.0, float("nan")]))
+        (True, False)
+    """
+    # Numbers whose sum is finite are finite; large ones may have a sum that is not.
+    return math.isfinite(values.sum()) or bool(torch.isfinite(values).all())
 
 
 def _check_features(graph: Data, num_nodes: int) -> None:
@@ -343,7 +388,7 @@ def _check_features(graph: Data, num_nodes: int) -> None:
         )
     if x.layout != torch.strided:
         raise GraphError(f"expected dense node features, got {x.layout}; pass x.to_dense().")
-    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+    if x.is_floating_point() and not all_finite(x):
         row = int((~torch.isfinite(x.reshape(num_nodes, -1)).all(dim=1)).nonzero()[0])
         raise GraphError(
             f"expected finite node features, got NaN or infinity at node {row}; clean x first."
@@ -352,8 +397,9 @@ def _check_features(graph: Data, num_nodes: int) -> None:
 
 def _check_edge_attributes(graph: Data) -> None:
     """Refuse edge attributes that PyG would take for something else, or that are not finite."""
+    known = graph.to_dict()
     for key in ("edge_attr", "edge_weight"):
-        value = graph.to_dict().get(key)
+        value = known.get(key)
         if value is None:
             continue
         if not isinstance(value, Tensor) or value.dim() == 0 or value.size(0) != graph.num_edges:
@@ -363,19 +409,21 @@ def _check_edge_attributes(graph: Data) -> None:
             )
         if value.layout != torch.strided:
             raise GraphError(f"expected a dense {key}, got {value.layout}; pass {key}.to_dense().")
-        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+        if value.is_floating_point() and not all_finite(value):
             raise GraphError(f"expected a finite {key}, got NaN or infinity; clean it first.")
 
 
-def _alternate(ordered: Tensor, forward: Tensor) -> bool:
-    """Whether every pair stands there exactly twice, once per direction."""
-    first, second = ordered[::2], ordered[1::2]
-    once = bool((first == second).all()) and bool((first[1:] != first[:-1]).all())
-    return once and bool(forward[::2].all()) and not bool(forward[1::2].any())
+def _alternate(directed: _Ids) -> bool:
+    """Whether every pair stands there exactly twice, once per direction: twice its id, and one more."""
+    if len(directed) % 2:
+        return False
+    first, second = directed[::2], directed[1::2]
+    both = not (first % 2).any() and bool((second == first + 1).all())
+    return both and bool((first[1:] > first[:-1]).all())
 
 
-def _raise_directed_or_duplicate(ordered: Tensor, forward: Tensor, num_nodes: int) -> None:
-    directed = ordered * 2 + (~forward).long()
+def _raise_directed_or_duplicate(directed: Tensor, num_nodes: int) -> None:
+    ordered = directed // 2
     repeats = directed[1:][directed[1:] == directed[:-1]]
     if repeats.numel():
         u, v = id_pairs(repeats[:1] // 2, num_nodes)
@@ -391,11 +439,10 @@ def _raise_directed_or_duplicate(ordered: Tensor, forward: Tensor, num_nodes: in
     )
 
 
-def _check_self_loops(loops: Tensor) -> None:
-    nodes, counts = torch.unique(loops, return_counts=True)
-    if bool((counts > 1).any()):
-        node = int(nodes[counts > 1][0])
+def _check_self_loops(loops: _Ids) -> None:
+    nodes, counts = np.unique(loops, return_counts=True)
+    if (counts > 1).any():
         raise GraphError(
-            f"expected each edge once, got the self-loop at node {node} more than once; "
+            f"expected each edge once, got the self-loop at node {nodes[counts > 1][0]} more than once; "
             "call torch_geometric.utils.coalesce first."
         )

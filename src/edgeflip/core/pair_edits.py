@@ -22,6 +22,7 @@ from edgeflip.core.edits import EdgeFill, EditSet, check_fill, toggle_pairs
 from edgeflip.core.fill_json import fill_from_dict, fill_to_dict
 from edgeflip.core.graph_json import graph_from_dict, graph_to_dict
 from edgeflip.core.graphs import Edge, PairSpace, fingerprint
+from edgeflip.core.missing import TABLE_LIMIT
 from edgeflip.core.names import Phrase, edge_noun, edit_phrases, edits_in_words, node_noun
 from edgeflip.core.parts import more_parts
 from edgeflip.errors import ArtifactError, ConstraintError, EditError, shown
@@ -71,7 +72,7 @@ class PairEdits:
         """
         space = cls(PairSpace.of(graph), constraints, fill)
         limits = space.limits
-        if limits.additions.numel() and limits.max_added:
+        if len(limits.missing) and limits.max_added:
             check_fill(graph, fill)
         return space
 
@@ -97,6 +98,18 @@ class PairEdits:
         additions = limits.additions if limits.max_added else limits.additions[:0]
         return {"remove": removals, "add": additions}
 
+    @property
+    def num_allowed(self) -> int:
+        """How many pairs may come or go; they are counted, not listed."""
+        limits = self.limits
+        removals = limits.removals.numel() if limits.max_removed else 0
+        return removals + (len(limits.missing) if limits.max_added else 0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are too many allowed pairs for tables over all of them."""
+        return self.num_allowed > TABLE_LIMIT
+
     @cached_property
     def allowed(self) -> Tensor:
         """Ids of all pairs that may come or go, ascending."""
@@ -114,8 +127,8 @@ class PairEdits:
 
     @property
     def has_rules(self) -> bool:
-        """Whether the constraints have rules in Python."""
-        return bool(self.constraints.rules)
+        """Whether the constraints have rules in Python that `check` does not ask."""
+        return bool(self.constraints.own_rules)
 
     @property
     def conditions(self) -> str:
@@ -163,7 +176,7 @@ class PairEdits:
         return PairLevel.of(
             cost,
             limits.removals,
-            limits.additions,
+            limits.missing.listed,
             max_removed=min(limits.max_removed, limit),
             max_added=min(limits.max_added, limit),
         )
@@ -216,7 +229,7 @@ class PairEdits:
             for used, exists, u, v in zip(*row, strict=True):
                 if used:
                     (removed if exists else added).append((u, v))
-            found.append(EditSet(added, removed))
+            found.append(EditSet.of_pairs(added, removed))
         return found
 
     def in_words(self, edits: EditSet) -> str:
@@ -352,6 +365,7 @@ class _SavedConstraints:
     room: tuple[_Pair, ...]
     keep_connected: bool
     rules: tuple[str, ...]
+    within: tuple[_Count, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
         random_split,
         stratified_split,
     )
+    from edgeflip.datasets.chemist import (
+        Chemist,
+        chemist_for,
+    )
     from edgeflip.datasets.chemistry import (
         SINGLE_BOND,
+        is_molecule,
         molecule,
         molecule_constraints,
         molecule_graph,
@@ -66,6 +71,7 @@ if TYPE_CHECKING:
 
 # Each name with the file it comes from: looking up a name loads no torch.
 _FILE = {
+    "Chemist": "edgeflip.datasets.chemist",
     "CrowdedAtom": "edgeflip.datasets.edited_molecules",
     "DATA_VARIABLE": "edgeflip.datasets.registry",
     "DatasetBundle": "edgeflip.datasets.bundle",
@@ -81,9 +87,11 @@ _FILE = {
     "canonical_name": "edgeflip.datasets.registry",
     "check_dataset": "edgeflip.datasets.registry",
     "check_trainable": "edgeflip.datasets.stacks",
+    "chemist_for": "edgeflip.datasets.chemist",
     "edited_molecule": "edgeflip.datasets.edited_molecules",
     "fetch_dataset": "edgeflip.datasets.download",
     "graph_from_networkx": "edgeflip.datasets.building",
+    "is_molecule": "edgeflip.datasets.chemistry",
     "known_classes": "edgeflip.datasets.registry",
     "list_datasets": "edgeflip.datasets.registry",
     "load_dataset": "edgeflip.datasets.registry",
@@ -106,6 +114,7 @@ __all__ = [
     "DATA_VARIABLE",
     "ENTRY_POINT_GROUP",
     "SINGLE_BOND",
+    "Chemist",
     "CrowdedAtom",
     "DatasetBundle",
     "DatasetCard",
@@ -118,9 +127,11 @@ __all__ = [
     "canonical_name",
     "check_dataset",
     "check_trainable",
+    "chemist_for",
     "edited_molecule",
     "fetch_dataset",
     "graph_from_networkx",
+    "is_molecule",
     "known_classes",
     "list_datasets",
     "load_dataset",

@@ -12,18 +12,17 @@ An added bond is single. A bond that goes leaves hydrogens behind, as many as it
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-import networkx as nx
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_pairs, no_graph
+from edgeflip.core import Constraints, Edge, EditSet, Rule, edge_noun, edge_pairs, no_graph
 from edgeflip.datasets.bond_orders import with_bond_orders
 from edgeflip.errors import ConfigError, GraphError, shown
 from edgeflip.search import Counterfactual, CounterfactualSet
@@ -34,6 +33,9 @@ SINGLE_BOND = torch.tensor([1, 0, 0])
 
 READ_FROM = "read_from"
 """Where a graph with hydrogens as nodes keeps its SMILES, whose atoms come first; edits leave it."""
+
+SMALLEST_RING = 5
+"""An added bond closes no ring of fewer atoms, unless the user allows it."""
 
 _HYDROGEN = 1
 _ELEMENTS = 118
@@ -126,6 +128,11 @@ def check_smiles(smiles: str) -> None:
     check_limit("atoms", len(_ATOM.findall(smiles)), "a SMILES", GraphError)
 
 
+def is_molecule(graph: Data) -> bool:
+    """Whether a graph says what atoms it is made of."""
+    return _smiles(graph) is not None or edge_noun(graph) == "bond"
+
+
 def molecule(graph: Data) -> Any:
     """The RDKit molecule of a graph, atoms in the order of its nodes, sanitised.
 
@@ -193,7 +200,7 @@ def molecule_constraints(
     graph: Data,
     *,
     keep_connected: bool = True,
-    smallest_ring: int = 5,
+    smallest_ring: int = SMALLEST_RING,
     keep_aromatic: bool = False,
 ) -> Constraints:
     """What may change in a molecule for it to stay one.
@@ -207,24 +214,42 @@ def molecule_constraints(
         smallest_ring: an added bond may not close a ring of fewer atoms; 3 allows every ring.
         keep_aromatic: whether bonds of aromatic rings must stay.
     """
-    numbers = _atomic_numbers(graph)
-    hydrogens = {node for node, number in enumerate(numbers) if number == _HYDROGEN}
-    room = dict.fromkeys((node for node in range(len(numbers)) if node not in hydrogens), 0)
-    rules: list[Rule] = []
-    aromatic: frozenset[Edge] = frozenset()
     try:
         base = with_edits(*_parsed(graph))
     except ImpossibleError:
         # Bond orders could not be inferred; degrees still limit what may come.
-        pass
-    else:
+        base = None
+    return constraints_of(
+        graph,
+        base,
+        keep_connected=keep_connected,
+        smallest_ring=smallest_ring,
+        keep_aromatic=keep_aromatic,
+    )
+
+
+def constraints_of(
+    graph: Data,
+    base: Any | None,
+    *,
+    keep_connected: bool = True,
+    smallest_ring: int = SMALLEST_RING,
+    keep_aromatic: bool = False,
+) -> Constraints:
+    """The same for a graph whose molecule is known, or known to be impossible: then there is none."""
+    numbers = (
+        _atomic_numbers(graph) if base is None else [a.GetAtomicNum() for a in base.GetAtoms()]
+    )
+    hydrogens = {node for node, number in enumerate(numbers) if number == _HYDROGEN}
+    room = dict.fromkeys((node for node in range(len(numbers)) if node not in hydrogens), 0)
+    rules: list[Rule] = [NoSmallRing(smallest_ring)] if smallest_ring > 3 else []
+    aromatic: frozenset[Edge] = frozenset()
+    if base is not None:
         if _smiles(graph) is not None:
             room |= {node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room}
         if keep_aromatic:
             aromatic = frozenset(_pair(bond) for bond in base.GetBonds() if bond.GetIsAromatic())
         rules.append(PossibleMolecule(base))
-    if smallest_ring > 3:
-        rules.insert(0, NoSmallRing(smallest_ring))
     return Constraints(
         frozen_nodes=frozenset(hydrogens),
         frozen_edges=aromatic,
@@ -242,16 +267,31 @@ class NoSmallRing:
 
     def __call__(self, graph: Data, edits: EditSet) -> bool:
         """Whether the edits keep the rule."""
-        if not edits.added:
-            return True
-        edited = nx.Graph((edge_pairs(graph) - edits.removed) | edits.added)
-        for u, v in edits.added:
-            edited.remove_edge(u, v)
-            near = nx.single_source_shortest_path_length(edited, u, cutoff=self.atoms - 2)
-            if v in near:
-                return False
-            edited.add_edge(u, v)
-        return True
+        return smallest_new_ring(graph, edits, below=self.atoms) is None
+
+
+def smallest_new_ring(graph: Data, edits: EditSet, *, below: int) -> int | None:
+    """Atoms of the smallest ring that an added bond closes, None if none has fewer than a number."""
+    if not edits.added:
+        return None
+    near: dict[int, set[int]] = defaultdict(set)
+    for u, v in (edge_pairs(graph) - edits.removed) | edits.added:
+        near[u].add(v)
+        near[v].add(u)
+    found = [_ring_of(near, bond, below) for bond in edits.added]
+    return min((atoms for atoms in found if atoms is not None), default=None)
+
+
+def _ring_of(near: Mapping[int, set[int]], bond: Edge, below: int) -> int | None:
+    """Atoms of the smallest ring that a bond is in, None if it has not fewer than a number."""
+    start, end = bond
+    known, front = {start}, near[start] - {end}
+    for atoms in range(2, below):
+        if end in front:
+            return atoms
+        known |= front
+        front = {other for node in front for other in near[node]} - known
+    return None
 
 
 class PossibleMolecule:

@@ -1,6 +1,7 @@
 """Pictures and pages: an answer that can be looked at."""
 
 from edgeflip.core import edge_noun
+from edgeflip.datasets import is_molecule
 from edgeflip.draw.answer import draw_answer
 from edgeflip.draw.arguments import ending_of
 from edgeflip.draw.axes import Scale, Tick
@@ -21,7 +22,7 @@ from edgeflip.draw.graphs import draw_plain
 from edgeflip.draw.grid import draw_graphs, draw_grid
 from edgeflip.draw.look import DARK, LIGHT, STYLES, TEXTS
 from edgeflip.draw.matplotlib_backend import require_matplotlib
-from edgeflip.draw.molecules import draw_molecule, is_molecule
+from edgeflip.draw.molecules import draw_molecule
 from edgeflip.draw.notebook import answer_html, answers_html, bundle_html, summary_html
 from edgeflip.draw.one_answer import answer_page
 from edgeflip.draw.page_parts import graph_size

@@ -34,6 +34,8 @@ WIDTH = 880.0
 
 _ALONE = 600.0
 _GAP = 24.0
+# From one line of names to the next.
+_LINE = 15.0
 
 Kind: TypeAlias = Literal["ours", "variant", "rival"]
 
@@ -192,6 +194,9 @@ class CurvePanel:
         across: Numbers of the lower axis.
         up: Numbers of the upright axis.
         up_ticks: Its ticks.
+        across_ticks: Those of the lower axis; even ones where none are given.
+        is_ours: Whether the first curve is ours, and blue.
+        margin: Pixels on the right for names at the ends of curves; 0 for names where there is room.
     """
 
     title: str
@@ -200,6 +205,9 @@ class CurvePanel:
     across: Scale
     up: Scale
     up_ticks: tuple[Tick, ...]
+    across_ticks: tuple[Tick, ...] = ()
+    is_ours: bool = False
+    margin: float = 0.0
 
 
 def curve_chart(panels: Sequence[CurvePanel], title: str, subtitle: str, footer: str = "") -> Scene:
@@ -214,35 +222,69 @@ def curve_chart(panels: Sequence[CurvePanel], title: str, subtitle: str, footer:
     sheet = _Sheet(title, subtitle, len(panels))
     for panel in panels:
         left, top, width = sheet.room(panel.title, 220 + 48)
-        frame = Frame(left + 44, top, width - 56, 220, panel.across, panel.up, above=12)
+        room = width - 56 - panel.margin
+        frame = Frame(left + 44, top, room, 220, panel.across, panel.up, above=12)
         sheet.items += curve_items(panel, frame)
     return sheet.scene(footer, subtitle)
 
 
 def curve_items(panel: CurvePanel, frame: Frame) -> list[Item]:
     """One panel of curves on its axes."""
-    items = frame.axes(even_ticks(panel.across.low, panel.across.high), panel.up_ticks)
+    ticks = panel.across_ticks or even_ticks(panel.across.low, panel.across.high)
+    items = frame.axes(ticks, panel.up_ticks)
+    leading = ("ours-line", "ours", "ours") if panel.is_ours else ("curve", "curve-dot", "value")
     items.append(words((frame.right + 8, frame.bottom + 37), panel.x, "tick", "end"))
     wanted, spots, lines = [], [], []
+    ends: list[tuple[float, str, str]] = []
     # The first is drawn last, on top.
     for curve in reversed(panel.curves):
         first = curve is panel.curves[0]
-        style, dot, text = (
-            ("curve", "curve-dot", "value") if first else ("rival-line", "rival", "rival")
-        )
+        style, dot, text = leading if first else ("rival-line", "rival", "rival")
         path = tuple(frame.at(*point) for point in curve.points)
         items.append(Line(path, style))
         lines += list(zip(path[::4], path[4::4], strict=False))
         own = [Spot(frame.at(*point), 4.5) for point in curve.dots]
         items += [Disc(spot.at, spot.radius, dot) for spot in own]
         spots += own
-        if curve.name:
+        if curve.name and panel.margin:
+            ends.append((path[-1][1], curve.name, text))
+        elif curve.name:
             near = tuple(own) or tuple(Spot(point, 2) for point in path[:: len(path) // 6 or 1])
             wanted.append(Wanted(((curve.name,),), text, near))
     room = (frame.left + 4, frame.top, frame.right + 8, frame.bottom - 2)
     for label in place_labels(wanted, room, spots, lines):
         items += label.items()
+    return items + _names_at_ends(ends, frame)
+
+
+def _names_at_ends(ends: Sequence[tuple[float, str, str]], frame: Frame) -> list[Item]:
+    """Names in a column on the right, each as near to the end of its curve as the others let it be.
+
+    Args:
+        ends: How far down each curve ends, its name and the style of that.
+        frame: The axes.
+    """
+    ordered = sorted(ends, key=lambda end: end[0])
+    items: list[Item] = []
+    for (end, name, style), y in zip(ordered, _apart([end[0] for end in ordered]), strict=True):
+        if abs(y - end) > 2:
+            items.append(Line(((frame.right + 6, end), (frame.right + 18, y)), "leader"))
+        items.append(words((frame.right + 21, y + 4), name, style))
     return items
+
+
+def _apart(wanted: Sequence[float]) -> list[float]:
+    """Numbers in their order, a line of text apart, as near to the wanted ones as that allows."""
+    groups: list[tuple[float, int]] = []
+    for index, value in enumerate(wanted):
+        # Less their places they only have to ascend: those that do not share their mean.
+        mean, count = value - index * _LINE, 1
+        while groups and groups[-1][0] > mean:
+            other, number = groups.pop()
+            mean, count = (mean * count + other * number) / (count + number), count + number
+        groups.append((mean, count))
+    means = [mean for mean, count in groups for _ in range(count)]
+    return [mean + index * _LINE for index, mean in enumerate(means)]
 
 
 @dataclass

@@ -122,9 +122,9 @@ def _card(exhibit: Exhibit) -> _Card:
 
 def _backing(answer: CounterfactualSet, entry: Counterfactual, drawn: _Drawn | None) -> list[str]:
     proven = answer.certificate is not None and answer.certificate.below >= entry.cost
-    faulty = False
+    faulty = bool(entry.fault)
     if drawn is not None:
-        faulty = any(fault.when.holds(drawn.keys) for fault in drawn.drawing.faults)
+        faulty |= any(fault.when.holds(drawn.keys) for fault in drawn.drawing.faults)
     return ["nothing smaller"] * (proven or entry.cost == 1) + ["not possible"] * faulty
 
 

@@ -7,9 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from torch_geometric.data import Data
-
-from edgeflip.core import edge_noun
 from edgeflip.datasets import molecule
 from edgeflip.draw.bond_routes import Ground, Way, along, crossings, sampled, way_length
 from edgeflip.draw.bond_signs import Changed, sign_places
@@ -47,13 +44,6 @@ _NAME = 60.0
 _CLOSE_TO_ATOM = (3.0, 5.0, 7.0, 9.0, 11.0, 12.5, 14.0, 15.5)
 # How far paper under a crossing reaches along a new bond, and how far it keeps from atoms.
 _CASING, _CLEAR = 5.0, 10.0
-
-
-def is_molecule(graph: Data) -> bool:
-    """Whether a graph says what atoms it is made of."""
-    known = graph.to_dict()
-    named = any(isinstance(known.get(key), str) for key in ("smiles", "edited_from"))
-    return named or edge_noun(graph) == "bond"
 
 
 def draw_molecule(subject: Subject, canvas: Canvas) -> Drawing:

@@ -12,7 +12,7 @@ from edgeflip.draw.look import TEXTS, text_width
 from edgeflip.draw.scene import Run
 from edgeflip.draw.subject import Subject, subject_of
 from edgeflip.oracle import ClassGoal, Goal
-from edgeflip.search import Counterfactual, CounterfactualSet, proof_in_words
+from edgeflip.search import Counterfactual, CounterfactualSet, fault_in_short, proof_in_words
 
 PieceKind: TypeAlias = Literal["", "added", "removed", "soft"]
 
@@ -85,7 +85,7 @@ def headline(answer: CounterfactualSet, entry: Counterfactual | None) -> list[Pi
         *before,
         (" into ", ""),
         *_outcome(goal, entry.output),
-        (".", ""),
+        (f": {fault_in_short(entry)}." if entry.fault else ".", ""),
     ]
 
 

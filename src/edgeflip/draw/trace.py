@@ -53,7 +53,8 @@ def _title(answer: CounterfactualSet, steps: Sequence[Step]) -> str:
     passes = answer.trace.oracle_calls
     if not steps and answer.smallest is not None:
         return f"Reached in {passes:,} model passes, with {counted_edits(answer.smallest.size)} at best"
-    first = next((step for step in steps if step.margin > 0), None)
+    # What is beyond the goal and no flip was refused by a rule.
+    first = next((step for step in steps if step.smallest is not None), None)
     if first is None:
         return f"The goal was not reached in {passes:,} model passes"
     found = f"Reached within {first.calls:,} of {passes:,} model passes"

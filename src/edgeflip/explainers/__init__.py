@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from edgeflip.explainers.dr_cfgnn import DRCFGNN, DRCFGNNConfig, PublishedCode
     from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
+    from edgeflip.explainers.interruption import SearchInterrupted
     from edgeflip.explainers.one_line import explain
     from edgeflip.explainers.options import OPTIONS, ExplainOptions
     from edgeflip.explainers.registry import (
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         load_explainer,
         make_explainer,
     )
-    from edgeflip.explainers.running import SearchInterrupted
     from edgeflip.explainers.with_links import LinkExplainer
 
 # Each name with the file it comes from: a method is loaded when it is used.
@@ -35,7 +35,7 @@ _FILE = {
     "LinkExplainer": "edgeflip.explainers.with_links",
     "OPTIONS": "edgeflip.explainers.options",
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
-    "SearchInterrupted": "edgeflip.explainers.running",
+    "SearchInterrupted": "edgeflip.explainers.interruption",
     "Summary": "edgeflip.explainers.gcfexplainer",
     "allowance": "edgeflip.explainers.checking",
     "asker": "edgeflip.explainers.gcfexplainer",

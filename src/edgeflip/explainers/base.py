@@ -14,11 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace
-from edgeflip.errors import (
-    ConfigError,
-    NotFittedError,
-    TargetError,
-)
+from edgeflip.errors import ConfigError, NotFittedError, TargetError
+from edgeflip.explainers.beginning import Call, Check, begin
 from edgeflip.explainers.checking import (
     allowance,
     check_has_classes,
@@ -26,7 +23,6 @@ from edgeflip.explainers.checking import (
     check_ranking,
     check_task,
     check_width,
-    first_answer,
     frozen,
     know_classes,
     listed,
@@ -37,17 +33,9 @@ from edgeflip.explainers.checking import (
 )
 from edgeflip.explainers.options import ExplainOptions, complete
 from edgeflip.explainers.ranked import Ranked
-from edgeflip.explainers.running import (
-    Call,
-    Check,
-    begin,
-    explain_together,
-    finish_all,
-    in_turn,
-    session,
-)
+from edgeflip.explainers.running import explain_together, finish_all, in_turn, session
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
-from edgeflip.oracle import Budget, Model, Oracle, as_oracle
+from edgeflip.oracle import Budget, Model, Oracle, as_oracle, checked_answers
 from edgeflip.presets import Preset, check_dataset, load_preset
 from edgeflip.search import (
     AnswerList,
@@ -109,6 +97,9 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
 
     explains_together: ClassVar[bool] = False
     """Whether `explain_many` takes less time than explaining one graph after the other."""
+
+    chemistry: ClassVar[bool] = False
+    """Whether possible molecules come first where a call does not say; methods of papers have no rules."""
 
     default_ranking: ClassVar[Ranking] = SizeWeightedFidelity()
     """How it scores counterfactuals unless told otherwise."""
@@ -208,6 +199,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
                   any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
+                - chemistry: Whether possible molecules come first; a method's own default.
                 - constraints, budget: What may change (or a function of the graph), how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
                 - ranking: What counts as best in this call, such as `"smallest"`.
@@ -256,7 +248,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         check_has_classes(self.oracle_)
         with session(self):
             PairSpace.of(graph)
-            proba = first_answer(self.oracle_, copy.copy(graph))
+            proba = checked_answers(self.oracle_, [copy.copy(graph)])[0]
         label = int(proba.argmax())
         return [target for target in range(len(proba)) if target != label]
 
@@ -273,12 +265,8 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             EdgeflipError: If one of the graphs, the target or the constraints make no sense.
             SearchInterrupted: On Ctrl-C, with the answers that were finished in `finished`.
         """
-        given = complete(options)
         graphs = listed(graphs, "call explain(graph) for one")
-        if self.explains_together:
-            return AnswerList(explain_together(self, graphs, given))
-        alone = (partial(explain_together, self, [graph], given) for graph in graphs)
-        return AnswerList(in_turn(dict(enumerate(alone))).values())
+        return AnswerList(explain_together(self, graphs, complete(options)))
 
     def solve(
         self,

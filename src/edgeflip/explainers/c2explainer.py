@@ -15,8 +15,8 @@ from torch import Tensor
 
 from edgeflip.core import PairSpace, base_adjacency
 from edgeflip.errors import ConfigError
+from edgeflip.explainers.beginning import Check, PairProblem
 from edgeflip.explainers.edge_masks import FlipRecords, Learned, MaskExplainer, check_positive
-from edgeflip.explainers.running import Check, PairProblem
 from edgeflip.oracle import SoftGraphs
 from edgeflip.support import STRICT
 

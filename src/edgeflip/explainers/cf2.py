@@ -16,13 +16,13 @@ from torch import Tensor
 
 from edgeflip.core import FactualSubgraph, padded
 from edgeflip.errors import ConfigError
+from edgeflip.explainers.beginning import Check, PairProblem
 from edgeflip.explainers.edge_masks import (
     Learned,
     MaskExplainer,
     check_positive,
     largest_first,
 )
-from edgeflip.explainers.running import Check, PairProblem
 from edgeflip.oracle import SoftGraphs
 from edgeflip.support import STRICT
 

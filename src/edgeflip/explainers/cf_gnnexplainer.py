@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from edgeflip.errors import ConfigError
+from edgeflip.explainers.beginning import Check, PairProblem
 from edgeflip.explainers.edge_masks import FlipRecords, Learned, MaskExplainer, check_positive
-from edgeflip.explainers.running import Check, PairProblem
 from edgeflip.oracle import SoftGraphs
 from edgeflip.support import STRICT
 

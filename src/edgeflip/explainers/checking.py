@@ -149,6 +149,11 @@ def check_options(given: ExplainOptions) -> None:
             raise ConfigError(
                 f"expected {name} such as {example}, got {type(value).__name__}; import it from edgeflip."
             )
+    chemistry: Any = given.get("chemistry")
+    if chemistry is not None and not isinstance(chemistry, bool):
+        raise ConfigError(
+            f"expected chemistry as True or False, got {shown(chemistry)}; pass False for no rules."
+        )
     watch: Any = given.get("watch")
     if watch is not None and not callable(watch):
         raise ConfigError(
@@ -180,10 +185,28 @@ def constraints_on(graph: Data, given: ExplainOptions) -> Constraints:
     return FREE if made is None else made
 
 
+# Settings that belong to another one's choice.
+_OF_A_PART = ("factual_settings",)
+
+
 @checked_call()
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings of a preset with those that the caller gave in their place."""
-    return {**table, **(overrides or {})}
+    """The settings of a preset with those that the caller gave in their place.
+
+    Of a group of settings those that the caller does not name stay. Settings of a part that the caller
+    chooses belong to that part, so they are replaced together.
+
+    Example:
+        >>> overridden({"beam": {"width": 8, "moves": 16}}, {"beam": {"width": 4}})
+        {'beam': {'width': 4, 'moves': 16}}
+    """
+    merged = dict(table)
+    for key, value in (overrides or {}).items():
+        known = merged.get(key)
+        if isinstance(known, Mapping) and isinstance(value, Mapping) and key not in _OF_A_PART:
+            value = {**known, **value}
+        merged[key] = value
+    return merged
 
 
 def allowance(explainer: CounterfactualExplainer[Any], budget: Budget | None = None) -> Allowance:
@@ -206,11 +229,6 @@ def fingerprint_of(oracle: Any) -> str:
     return str(oracle.fingerprint()) if hasattr(oracle, "fingerprint") else type(oracle).__name__
 
 
-def first_answer(oracle: Any, graph: Data) -> Tensor:
-    """What an oracle says of one graph; the first question tells how many classes there are [C]."""
-    return checked_answers(oracle, [graph])[0]
-
-
 def ranking_words(ranking: Ranking) -> str:
     """A policy in words: all its settings where it is a dataclass, its name otherwise."""
     if is_dataclass(ranking):
@@ -231,7 +249,8 @@ def check_widths(graphs: Sequence[Data]) -> None:
 
 def width_of(graph: Data) -> int | None:
     """Width of the node features, None where there are none."""
-    return int(graph.x[0].numel()) if isinstance(graph.x, Tensor) and graph.x.size(0) else None
+    x: Any = graph.x
+    return int(x.numel() // len(x)) if isinstance(x, Tensor) and x.dim() and len(x) else None
 
 
 def check_target(

@@ -7,15 +7,15 @@ again, unless the method has done so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, PairEdits, padded
+from edgeflip.core import PAD, PairEdits
 from edgeflip.oracle import GCNClassifier
-from edgeflip.search import Counterfactual, Search
+from edgeflip.search import Answers, Search
 
 # Batch size alone moves the last digits; twice the answers of one graph differ by less.
 _TOLERANCE = 1e-3
@@ -46,19 +46,23 @@ _FIXED = (
 )
 
 
-def doubts_about(search: Search[Any, Any], found: Sequence[Counterfactual]) -> list[str]:
+def doubts_about(search: Search[Any, Any], found: Answers) -> list[str]:
     """Why the answers of a model should not be trusted, a sentence each; none as a rule.
 
     Args:
         search: A search that has ended.
-        found: Its counterfactuals.
+        found: What came of it.
     """
     doubts = list(getattr(search.problem.oracle, "doubts", ()))
     if isinstance(search.space, PairEdits) and _is_unsteady(search, found):
         doubts.append(_UNSTEADY)
-    elif not found and len(search.asked) >= _ENOUGH and search.asked.spread(search.output) < _SAME:
+    elif (
+        not found.best
+        and len(search.asked) >= _ENOUGH
+        and search.asked.spread(search.output) < _SAME
+    ):
         doubts.append(_CONSTANT)
-    if not found and _reads_fixed_features(search):
+    if not found.best and _reads_fixed_features(search):
         doubts.append(_FIXED)
     return doubts
 
@@ -75,24 +79,24 @@ def _reads_fixed_features(search: Search[Any, Any]) -> bool:
     return x.dim() == 2 and x.size(1) == _ATOM_FEATURES
 
 
-def _is_unsteady(search: Search[Any, Any], found: Sequence[Counterfactual]) -> bool:
+def _is_unsteady(search: Search[Any, Any], found: Answers) -> bool:
     """Whether two answers about one graph differ."""
-    found = found[:_COMPARED]
-    rows, again = torch.full((1, 1), PAD), search.output[None]
-    if found:
-        alone = search.oracle.remembered(search.space, rows)
-        if alone is not None and _differ(alone, again):
-            # The input was asked about alone, and later among edited ones.
-            return True
-        rows = padded([search.space.row(entry.edits) for entry in found])
-        again = torch.tensor([entry.output for entry in found])
-    with search.stage("verify"):
-        known = search.oracle.answer(search.space, search.space.normalise(rows))
-    return _differ(known, again)
+    itself = torch.full((1, 1), PAD)
+    if not found.best or found.asked is None:
+        with search.stage("verify"):
+            return _differ(search.oracle.answer(search.space, itself), search.output[None])
+    alone = search.oracle.remembered(search.space, itself)
+    if alone is not None and _differ(alone, search.output[None]):
+        # The input was asked about alone, and later among edited ones.
+        return True
+    again = torch.tensor([entry.output for entry in found.best[:_COMPARED]])
+    return _differ(found.asked[:_COMPARED], again)
 
 
 def _differ(one: Tensor, two: Tensor) -> bool:
     """Whether outputs differ by more than the last digits; never where one was not asked."""
-    likely = bool(((two >= 0) & (two <= 1)).all()) and two.size(1) > 1
-    scale: Tensor = torch.ones_like(two) if likely else two.abs().clamp(min=1e-30)
-    return bool(((one - two).abs() / scale > _TOLERANCE).any())
+    first, second = one.numpy(), two.numpy()
+    scale: Any = 1.0
+    if second.shape[1] < 2 or not ((second >= 0) & (second <= 1)).all():
+        scale = np.maximum(np.abs(second), 1e-30)
+    return bool((np.abs(first - second) / scale > _TOLERANCE).any())

@@ -23,7 +23,7 @@ from edgeflip.core import (
 )
 from edgeflip.errors import ConfigError, NotApplicableError
 from edgeflip.explainers.base import CounterfactualExplainer
-from edgeflip.explainers.running import Check, PairProblem, PairSearch
+from edgeflip.explainers.beginning import Check, PairProblem, PairSearch
 from edgeflip.oracle import SearchEnded, SoftGraphs, batches
 from edgeflip.search import Ended
 from edgeflip.support import STEEPEST
@@ -35,7 +35,8 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
     """Base of the methods that learn a mask per graph.
 
     A method says which pairs its mask covers and learns masks for several graphs at once. Passes of
-    weighted graphs through the model are no oracle calls; they are noted as `soft_passes`.
+    weighted graphs through the model are no oracle calls; they are noted as `soft_passes`, where one
+    backward counts two.
     """
 
     learns: ClassVar[bool] = False
@@ -146,7 +147,7 @@ class FlipRecords:
         self._pairs = pairs
         self._is_edge = soft.original > 0
         self._best = torch.full((len(problems),), torch.inf)
-        self._keeps_all = problems[0].space.has_rules
+        self._keeps_all = torch.tensor([problem.space.has_rules for problem in problems])
         limits = [
             (limits.max_removed, limits.max_added, limits.max_edits)
             for limits in (problem.space.limits for problem in problems)
@@ -174,8 +175,7 @@ class FlipRecords:
         removed = self._soft.per_graph((changed & self._is_edge).float())
         fits = (removed <= self._max_removed) & (size - removed <= self._max_added)
         kept = flipped & fits & (size <= self._max_edits) & (size > 0)
-        if not self._keeps_all:
-            kept &= size < self._best
+        kept &= self._keeps_all | (size < self._best)
         if not bool(kept.any()):
             return
         self._best = torch.where(kept, size, self._best)

@@ -59,7 +59,8 @@ def explain(
         method: Name of a method that needs no training graphs.
         class_names: Names of the model's classes.
         task: `"regression"` for a model that gives values; the target is then such as `">0.5"`.
-        options: As for `CounterfactualExplainer.explain`: target, constraints, budget, number, …
+        options: As for `CounterfactualExplainer.explain`: target, constraints, budget, number, … Possible
+            molecules come first whatever the method, unless `chemistry=False`.
 
     Returns:
         The answer; for a list of graphs a list of answers, in their order.
@@ -72,6 +73,7 @@ def explain(
     """
     oracle = as_oracle(model, class_names=class_names, task=task)
     explainer = make_explainer(method).fit([], oracle)
+    options = {"chemistry": True, **options}
     if isinstance(graph, Sequence | Iterator | Dataset) and not isinstance(graph, Data | str):
         graphs = list(cast(Iterable[Any], graph))
         if all(isinstance(each, Data) for each in graphs):

@@ -49,6 +49,14 @@ class ExplainOptions(TypedDict, total=False):
         "Constraints | Callable[[Data], Constraints | None] | None",
         Option(None, "What may change, or a function that tells it of each graph."),
     ]
+    chemistry: Annotated[
+        "bool | None",
+        Option(
+            None,
+            "Whether possible molecules come first, and others only where none was found; by default the "
+            "method's own.",
+        ),
+    ]
     budget: Annotated[
         "Budget | None", Option(None, "How much to spend; by default the method's own.")
     ]

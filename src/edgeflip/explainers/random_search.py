@@ -2,28 +2,33 @@
 
 It learns nothing and proposes without a plan, so it is the reference the others are measured by:
 what it finds before its budget ends has the fewest edits there are within the limits, and the sizes that
-it has completed are certified.
+it has completed are certified. In large graphs, whose single edits would take minutes, all sizes take turns.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
 
-from edgeflip.core import COUNT_LIMIT, PairLevel, RandomOrder
+from edgeflip.core import COUNT_LIMIT, PairEdits, PairLevel, RandomOrder
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.base import CounterfactualExplainer
-from edgeflip.explainers.running import GraphSearch
+from edgeflip.explainers.beginning import GraphSearch
 from edgeflip.oracle import Budget, ClassGoal, ValueGoal
 from edgeflip.search import Ended
 from edgeflip.support import STRICT
 
 # Small blocks first, since most flips are found early; large ones later, since they cost less each.
 _FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096
+
+# Where asking about all single edits goes through more nodes and edges than this, sizes take turns: a minute
+# or so. And the edit sets of a turn.
+_SLOW, _TURN = 100_000_000, 64
 
 
 @dataclass(frozen=True)
@@ -84,18 +89,58 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
         config = self.config
         search.tried = []
         space = search.space.limited(max_removed=config.max_removed, max_added=config.max_added)
-        for size in range(1, min(config.max_removed + config.max_added, space.max_cost) + 1):
-            level, refused = space.level(size), search.rejected
-            for rows in _level_blocks(level, search.rng(f"size {size}")):
-                search.ask(rows)
-            # Above the limits of the settings a size is not complete, and neither is any after it.
-            if len(search.tried) == size - 1 and level.count == search.space.level(size).count:
-                search.tried.append(level.count - (search.rejected - refused))
+        sizes = range(1, min(config.max_removed + config.max_added, space.max_cost) + 1)
+        pairs = space.pairs
+        takes_long = space.num_allowed * (pairs.num_nodes + pairs.edge_ids.numel()) > _SLOW
+        for together in [sizes] if takes_long else [[size] for size in sizes]:
+            self._try(search, space, together, in_turns=takes_long)
         limits = f"{config.max_removed} removals and {config.max_added} additions"
         return Ended("exhausted", f"all allowed edit sets of up to {limits} were tried")
 
+    def _try(
+        self, search: GraphSearch, space: PairEdits, sizes: Iterable[int], *, in_turns: bool
+    ) -> None:
+        """Try all edit sets of some sizes, a block of each size in turn."""
+        levels = {size: space.level(size) for size in sizes}
+        waiting = {
+            size: _level_blocks(level, search.rng(f"size {size}"), in_turns=in_turns)
+            for size, level in levels.items()
+        }
+        refused: Counter[int] = Counter()
+        singles = 0
+        while waiting:
+            for size, blocks in tuple(waiting.items()):
+                rows = next(blocks, None)
+                if rows is None:
+                    del waiting[size]
+                    self._complete(search, size, levels[size], refused[size])
+                    continue
+                before = search.rejected
+                search.ask(rows)
+                refused[size] += search.rejected - before
+                if in_turns:
+                    singles += len(rows) * (size == 1)
+                    search.note(pool=singles, allowed=space.num_allowed)
 
-def _level_blocks(level: PairLevel, rng: random.Random) -> Iterator[Tensor]:
+    def _complete(self, search: GraphSearch, size: int, level: PairLevel, refused: int) -> None:
+        """Count the edit sets of a size that were all tried, where all of fewer edits were as well."""
+        tried = search.tried
+        # Above the limits of the settings a size is not complete, and neither is any after it.
+        if (
+            tried is not None
+            and len(tried) == size - 1
+            and level.count == search.space.level(size).count
+        ):
+            tried.append(level.count - refused)
+
+
+def _level_blocks(level: PairLevel, rng: random.Random, *, in_turns: bool) -> Iterator[Tensor]:
+    """All edit sets of a level in random order, block by block, each small where others wait."""
+    for rows in _all_of(level, rng):
+        yield from rows.split(_TURN) if in_turns else (rows,)
+
+
+def _all_of(level: PairLevel, rng: random.Random) -> Iterator[Tensor]:
     """All edit sets of a level in random order, block by block."""
     count = level.count
     if count > COUNT_LIMIT:

@@ -2,58 +2,52 @@
 
 from __future__ import annotations
 
-import copy
+import math
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from torch_geometric.data import Data
 
-from edgeflip.core import Noise, PairEdits
 from edgeflip.errors import EdgeflipError, NotApplicableError
+from edgeflip.explainers.beginning import Call, begin, begin_graphs, selection_of
 from edgeflip.explainers.checking import (
     allowance,
     check_options,
-    constraints_on,
     fingerprint_of,
-    first_answer,
     frozen,
-    goal_of,
     ranking_words,
 )
 from edgeflip.explainers.doubts import doubts_about
+from edgeflip.explainers.interruption import SearchInterrupted
 from edgeflip.explainers.options import ExplainOptions
-from edgeflip.oracle import Allowance, ClassGoal, SearchEnded, ValueGoal
+from edgeflip.explainers.preferring import first_try, judged
+from edgeflip.oracle import (
+    SearchEnded,
+    groups_of,
+)
 from edgeflip.search import (
     Answers,
     Certificate,
-    Counterfactual,
     CounterfactualSet,
     Ended,
     Finish,
-    Problem,
     Provenance,
-    Ranking,
     Search,
     Selection,
     Stage,
     Trace,
-    Watch,
     certificate_of,
     certify,
-    needs_of,
+    confirm_together,
     reduce_flips,
 )
 from edgeflip.support import cpu_seconds, one_thread, package_version
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
-
-# Noisy copies for a ranking that needs some, in a call that names no number.
-_COPIES = 8
 
 # Ends after which there is time to look for needless edits.
 _COMPLETE = ("exhausted", "best_possible", "good_enough", "out_of_calls", "enough_flips")
@@ -67,62 +61,6 @@ _LIMITS = {
 }
 
 
-PairProblem: TypeAlias = Problem[PairEdits, ClassGoal]
-"""A graph whose edges are edited until its class changes."""
-
-PairSearch: TypeAlias = Search[PairEdits, ClassGoal]
-"""The search for that."""
-
-GraphSearch: TypeAlias = Search[PairEdits, ClassGoal | ValueGoal]
-"""The same for methods that need no classes."""
-
-Check: TypeAlias = Callable[[], None]
-"""Raises `SearchEnded` when the time is up."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """What one call wants, beside the problem itself.
-
-    Attributes:
-        budget: How much may be spent on each input, in numbers.
-        selection: Which of the flips are wanted.
-        watch: Called with every step.
-        seed: The seed of the call.
-        ranking: What counts as best.
-    """
-
-    budget: Allowance
-    selection: Selection
-    watch: Watch | None
-    seed: int
-    ranking: Ranking
-
-
-class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a graph, or one of several, was explained.
-
-    Attributes:
-        partial: What was found until then for the graph at hand, each answer checked; None where the
-            model had not yet said what it predicts.
-        finished: The answers that were whole by then: by the place of their graph for `explain_many`,
-            by class for `explain_each_class`.
-    """
-
-    def __init__(
-        self,
-        partial: CounterfactualSet | None = None,
-        finished: Mapping[int, CounterfactualSet] | None = None,
-    ) -> None:
-        super().__init__(
-            "the model had not yet said what it predicts"
-            if partial is None
-            else "the search was interrupted"
-        )
-        self.partial = partial
-        self.finished = dict(finished or {})
-
-
 @contextmanager
 def session(explainer: CounterfactualExplainer[Any]) -> Iterator[None]:
     """The oracle frozen, on one thread where more are of no use. Nothing global is seeded."""
@@ -134,7 +72,7 @@ def session(explainer: CounterfactualExplainer[Any]) -> Iterator[None]:
 def explain_together(
     explainer: CounterfactualExplainer[Any], graphs: Sequence[Data], given: ExplainOptions
 ) -> list[CounterfactualSet]:
-    """Answers for graphs whose learning, if there is any, is done at once."""
+    """Answers for graphs: labels are read at once, group by group, and so are answers confirmed."""
     check_options(given)
     ranking = explainer._ranking_for(given["ranking"])
     call = Call(
@@ -146,12 +84,21 @@ def explain_together(
     )
     for graph in graphs:
         explainer._check_call(graph, call.seed)
+    # Methods that learn for many at once make groups of their own.
+    together = explainer.explains_together and len(graphs)
+    groups = [range(len(graphs))] if together else groups_of(graphs)
+    answers: dict[int, CounterfactualSet] = {}
     with session(explainer):
-        try:
-            searches = [begin_graph(explainer, graph, given, call) for graph in graphs]
-        except KeyboardInterrupt:
-            raise SearchInterrupted from None
-        return finish_all(explainer, searches, call)
+        for places in groups:
+            try:
+                searches = begin_graphs(explainer, [graphs[i] for i in places], given, call)
+                answers |= zip(places, finish_all(explainer, searches, call), strict=True)
+            except SearchInterrupted as interruption:
+                answers |= {places[i]: found for i, found in interruption.finished.items()}
+                raise SearchInterrupted(interruption.partial, answers) from None
+            except KeyboardInterrupt:
+                raise SearchInterrupted(None, answers) from None
+    return [answers[place] for place in range(len(graphs))]
 
 
 def in_turn(
@@ -169,52 +116,48 @@ def in_turn(
     return answers
 
 
-def begin(
-    explainer: CounterfactualExplainer[Any], problem: Problem[Any, Any], call: Call
-) -> Search[Any, Any]:
-    """A search for a problem, as the method and the call want it."""
-    return Search(
-        problem,
-        budget=call.budget,
-        ranking=call.ranking,
-        selection=call.selection,
-        stops_at_first=explainer._stops_at_first(),
-        minimal=explainer._wants_minimal(),
-        watch=call.watch,
-    )
-
-
 def finish_all(
     explainer: CounterfactualExplainer[Any], searches: Sequence[Search[Any, Any]], call: Call
 ) -> list[CounterfactualSet]:
-    """The answers of searches, whose learning is done in groups."""
-    answers: dict[int, CounterfactualSet] = {}
+    """The answers of searches: what they learn is learned in groups, what they found confirmed at once."""
+    ended: dict[int, _Closed] = {}
     try:
         for group in explainer._groups([search.problem for search in searches]):
             together = [searches[index] for index in group]
-            _prepare_group(explainer, together, call.budget)
+            _prepare_group(explainer, together)
             for index, search in zip(group, together, strict=True):
-                answers[index] = _answer(explainer, search, call)
+                # Only its own time counts, not that of those before it.
+                search.oracle.restart(spent=search.clock.spent)
+                ended[index] = _closed(explainer, search, call)
     except SearchInterrupted as interruption:
-        raise SearchInterrupted(interruption.partial, answers) from None
+        raise SearchInterrupted(
+            interruption.partial, _told_at_last(explainer, ended, call)
+        ) from None
     except KeyboardInterrupt:
-        raise SearchInterrupted(None, answers) from None
+        raise SearchInterrupted(None, _told_at_last(explainer, ended, call)) from None
+    answers = _told(explainer, ended, call)
     return [answers[index] for index in range(len(searches))]
 
 
 def _prepare_group(
     explainer: CounterfactualExplainer[Any],
     searches: Sequence[Search[Any, Any]],
-    budget: Allowance,
+    spent: float = 0.0,
 ) -> None:
-    """Let the method learn for some inputs, and book an even share of the time for each."""
+    """Let the method learn for some inputs, and book an even share of the time for each.
+
+    Args:
+        explainer: The method.
+        searches: Their searches.
+        spent: Seconds that were spent on them before.
+    """
     if not explainer._prepares:
         return
     started, cpu_started = time.perf_counter(), cpu_seconds()
-    allowed = None if budget.seconds is None else budget.seconds * len(searches)
+    allowed = sum(_seconds_of(search) for search in searches) - spent
 
     def check() -> None:
-        if allowed is not None and time.perf_counter() - started >= allowed:
+        if time.perf_counter() - started >= allowed:
             raise SearchEnded("timeout")
 
     count = len(searches)
@@ -232,27 +175,108 @@ def _prepare_group(
         search.oracle.restart(spent=share.seconds)
 
 
-def _answer(
+def _seconds_of(search: Search[Any, Any]) -> float:
+    seconds = search.oracle.budget.seconds
+    return math.inf if seconds is None else seconds
+
+
+@dataclass(frozen=True, eq=False)
+class _Closed:
+    """A search at its end, its flips not yet confirmed.
+
+    Attributes:
+        search: The search.
+        end: Why it ended.
+        certificate: What is proven.
+        finish: Its flips.
+    """
+
+    search: Search[Any, Any]
+    end: Ended
+    certificate: Certificate | None
+    finish: Finish
+
+
+def _closed(
     explainer: CounterfactualExplainer[Any], search: Search[Any, Any], call: Call
-) -> CounterfactualSet:
-    """Run a search to its end, and make an answer of what it found."""
-    minimal = explainer._wants_minimal()
+) -> _Closed:
+    """Run a search to its end, and close it."""
     try:
         end = _run(explainer, search)
+        if _wants_second_try(search, end):
+            search, end = _second_try(explainer, search, call, end)
         if end.reason != "interrupted":
             certificate = _close(explainer, search, call, end)
-            found = Finish(search, call.selection, minimal=minimal).answers()
-            return _as_answer(explainer, search, call, end, found, certificate)
+            finish = Finish(search, call.selection, minimal=explainer._wants_minimal())
+            return _Closed(search, end, certificate, finish)
     except KeyboardInterrupt:
         end = Ended("interrupted")
-    # Even now: fewer answers, but each one checked; none if that is interrupted as well.
+    raise SearchInterrupted(_partial(explainer, search, call, end))
+
+
+def _partial(
+    explainer: CounterfactualExplainer[Any], search: Search[Any, Any], call: Call, end: Ended
+) -> CounterfactualSet:
+    """What was found until Ctrl-C: fewer answers, but each one checked; none if that is interrupted too."""
     search.begin_closing()
     try:
+        minimal = explainer._wants_minimal()
         found = Finish(search, Selection(keep=1), minimal=minimal).answers()
     except KeyboardInterrupt:
         found = Answers()
-    answer = _as_answer(explainer, search, call, end, found, certificate_of(search))
-    raise SearchInterrupted(answer)
+    made_by = _provenance(explainer, call)
+    return _as_answer(search, end, found, certificate_of(search), made_by)
+
+
+def _told(
+    explainer: CounterfactualExplainer[Any], ended: Mapping[int, _Closed], call: Call
+) -> dict[int, CounterfactualSet]:
+    """The answers of closed searches, whose flips are confirmed together."""
+    answers: dict[int, CounterfactualSet] = {}
+    try:
+        confirm_together([each.finish for each in ended.values()])
+        made_by = _provenance(explainer, call)
+        for place, each in ended.items():
+            found = each.finish.answers()
+            answers[place] = _as_answer(each.search, each.end, found, each.certificate, made_by)
+    except KeyboardInterrupt:
+        place = next(place for place in ended if place not in answers)
+        at_hand = _partial(explainer, ended[place].search, call, Ended("interrupted"))
+        left = {key: each for key, each in ended.items() if key not in (place, *answers)}
+        answers |= _told_at_last(explainer, left, call)
+        raise SearchInterrupted(at_hand, answers) from None
+    return answers
+
+
+def _told_at_last(
+    explainer: CounterfactualExplainer[Any], ended: Mapping[int, _Closed], call: Call
+) -> dict[int, CounterfactualSet]:
+    """The same after Ctrl-C, as far as nobody interrupts that as well."""
+    try:
+        return _told(explainer, ended, call)
+    except SearchInterrupted as interruption:
+        return interruption.finished
+
+
+def _wants_second_try(search: Search[Any, Any], end: Ended) -> bool:
+    """Whether nothing was found within what is preferred, and there is something left to spend."""
+    if not search.problem.keeps_preference or search.found:
+        return False
+    search.release()
+    return end.reason not in ("cancelled", "interrupted") and search.oracle.out_of() is None
+
+
+def _second_try(
+    explainer: CounterfactualExplainer[Any], first: Search[Any, Any], call: Call, end: Ended
+) -> tuple[Search[Any, Any], Ended]:
+    """Search again without what is preferred; the search counts what the first one spent."""
+    preference = first.problem.preference
+    assert preference is not None
+    search = begin(explainer, replace(first.problem, space=preference.without), call)
+    search.note(first_try=first_try(first, end.reason))
+    _prepare_group(explainer, [search], spent=first.oracle.elapsed)
+    search.follow(first)
+    return search, _run(explainer, search)
 
 
 def _close(
@@ -269,26 +293,26 @@ def _close(
 
 
 def _as_answer(
-    explainer: CounterfactualExplainer[Any],
     search: Search[Any, Any],
-    call: Call,
     end: Ended,
     found: Answers,
     certificate: Certificate | None,
+    made_by: Provenance,
 ) -> CounterfactualSet:
-    return CounterfactualSet(
+    answer = CounterfactualSet(
         space=search.space,
         goal=search.goal,
         output=tuple(search.output.tolist()),
         counterfactuals=found.best,
         smallest=found.smallest,
         first=found.first,
-        trace=_trace(search, end, found.best, found.flips),
-        provenance=_provenance(explainer, call),
+        trace=_trace(search, end, found),
+        provenance=made_by,
         factual=search.factual,
         certificate=certificate,
         oracle=search.problem.oracle,
     )
+    return judged(answer, search)
 
 
 def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> Ended:
@@ -319,16 +343,14 @@ def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> E
     return end or Ended()
 
 
-def _trace(
-    search: Search[Any, Any], end: Ended, found: Sequence[Counterfactual], flips: int
-) -> Trace:
+def _trace(search: Search[Any, Any], end: Ended, found: Answers) -> Trace:
     message = end.because or _LIMITS.get(end.reason, "")
     if end.reason == "timeout" or search.oracle.cut_by_clock:
         search.note(clock=_clock_note(search, end))
     doubts = doubts_about(search, found) if end.reason not in _CUT_SHORT else []
     if doubts:
-        search.note(warnings=doubts)
-    if found:
+        search.note(warnings=[*search.notes.get("warnings", []), *doubts])
+    if found.best:
         status: Any = "found"
     else:
         ends = ("first_flip", "enough_flips", "best_possible", "good_enough")
@@ -339,8 +361,8 @@ def _trace(
         stages=search.clock.stages(),
         proposals=search.proposals,
         rejected=search.rejected,
-        flips=flips,
-        message="" if found else message,
+        flips=found.flips,
+        message="" if found.best else message,
         notes=dict(search.notes),
         steps=search.steps(),
     )
@@ -351,46 +373,10 @@ def _clock_note(search: Search[Any, Any], end: Ended) -> str:
     seconds = search.oracle.budget.seconds
     limit = "the method's own clock" if seconds is None else f"Budget(seconds={seconds:g})"
     what = "the search" if end.reason == "timeout" else "the search for smaller edit sets"
+    first = search.notes.get("first_try", {})
+    if first.get("stopped_by") == "timeout" and end.reason != "timeout":
+        what = f"the search within {first['within']}"
     return f"{limit} ended {what}, and another run may get further or less far"
-
-
-def begin_graph(
-    explainer: CounterfactualExplainer[Any], graph: Data, given: ExplainOptions, call: Call
-) -> GraphSearch:
-    """A search for one graph, with its label read and the call's wishes checked."""
-    started, cpu_started = time.perf_counter(), cpu_seconds()
-    oracle = explainer.oracle_
-    # A shallow copy: PyG notes on a graph what it looked up, and the caller's stays untouched.
-    graph = copy.copy(graph)
-    space = PairEdits.of(graph, constraints_on(graph, given), given["fill"])
-    output = first_answer(oracle, graph)
-    goal = goal_of(oracle, output, given["target"])
-    # Graphs explained with one seed still get draws of their own.
-    edges = zlib.crc32(space.pairs.edge_ids.numpy().tobytes())
-    stream = f"{call.seed} {space.pairs.num_nodes} {edges}"
-    problem: Problem[PairEdits, ClassGoal | ValueGoal] = Problem(
-        space, goal, output, oracle, stream
-    )
-    search = begin(explainer, problem, call)
-    seconds = time.perf_counter() - started
-    search.oracle.restart(spent=seconds)
-    search.clock.add("predict", Stage(seconds, 1, cpu_seconds() - cpu_started))
-    return search
-
-
-def selection_of(given: ExplainOptions, ranking: Ranking) -> Selection:
-    """Which of the flips a call wants, checked; a ranking by robustness looks at some copies."""
-    selection = Selection(
-        given["keep"],
-        given["number"],
-        given["diversity"],
-        given["robust"],
-        Noise() if given["noise"] is None else given["noise"],
-        given["seed"],
-    )
-    if not selection.robust and "robustness" in needs_of(ranking):
-        selection = replace(selection, robust=_COPIES)
-    return selection
 
 
 def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenance:
@@ -401,7 +387,7 @@ def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenan
         seed=call.seed,
         batch_size=getattr(oracle, "batch_size", None),
         oracle=fingerprint_of(oracle),
-        budget=asdict(call.budget),
+        budget=dict(vars(call.budget)),
         versions={name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")},
         selection={"ranking": ranking_words(call.ranking), **call.selection.to_dict()},
     )

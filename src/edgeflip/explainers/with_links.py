@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from edgeflip.core import Edge
 from edgeflip.errors import ConfigError, NotFittedError, OracleError
 from edgeflip.explainers.base import CounterfactualExplainer
-from edgeflip.explainers.running import PairSearch
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.links import (
     Knowledge,
     LinkModel,
@@ -161,6 +161,7 @@ class LinkExplainer(CounterfactualExplainer[ConfigT]):
     def _tell_likelihoods(self, search: PairSearch) -> None:
         """Let rankings see how likely moves are: p of an addition, 1 − p of a removal."""
         space, pairs = search.space, search.space.pairs
+        self.links_.check_size(pairs)
         with search.stage("reconstruct"):
             chance = self.links_.pair_probabilities(pairs, check=search.check).clone()
             # Every edge rated as if it were missing: one that is seen looks other.

@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from edgeflip.core import FactualSubgraph
 from edgeflip.errors import unknown_name
 from edgeflip.factual.from_pyg import FromPyG
+from edgeflip.factual.growth import grow
 from edgeflip.factual.occlusion import Occlusion, occluded
 from edgeflip.factual.subgraphx import SubgraphX
 from edgeflip.oracle import Oracle
@@ -27,6 +28,7 @@ __all__ = [
     "FromPyG",
     "Occlusion",
     "SubgraphX",
+    "grow",
     "make_factual",
     "occluded",
 ]

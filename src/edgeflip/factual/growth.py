@@ -43,12 +43,16 @@ def grow(space: PairSpace, scores: Tensor, max_nodes: int) -> FactualSubgraph:
                     gain[other] = gain.get(other, 0.0) + value
         full = len(inside) >= max_nodes or not gain
         joining = [] if full else [min(gain, key=lambda node: (-gain[node], node))]
-    total = sum(
-        value
+    kept = [
+        (one, other, value)
         for one, other, value in zip(u, v, values, strict=True)
         if one in inside and other in inside
+    ]
+    return FactualSubgraph(
+        nodes=tuple(sorted(inside)),
+        edges=tuple((one, other) for one, other, _ in kept),
+        score=sum(value for *_, value in kept),
     )
-    return subgraph_of(space, sorted(inside), total)
 
 
 def _one_node(space: PairSpace, scores: Tensor) -> list[int]:

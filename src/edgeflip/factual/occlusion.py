@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -107,7 +108,10 @@ def node_importance(oracle: Oracle, space: PairSpace, label: int) -> Tensor:
 
 def log_odds(proba: Tensor, label: int) -> Tensor:
     """Log-odds of a class [graphs]: where probabilities are close to 1, they still tell apart."""
-    proba = proba.double()
-    others = proba.sum(dim=1) - proba[:, label]
-    smallest = torch.finfo(torch.float).tiny
-    return proba[:, label].clamp(min=smallest).log() - others.clamp(min=smallest).log()
+    values = proba.numpy().astype(np.float64)
+    own = values[:, label]
+    others = values.sum(axis=1) - own
+    smallest = np.finfo(np.float32).tiny
+    return torch.from_numpy(
+        np.log(np.maximum(own, smallest)) - np.log(np.maximum(others, smallest))
+    )

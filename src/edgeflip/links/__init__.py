@@ -1,6 +1,7 @@
 """How likely an edge is: the class-conditioned link predictor and its training."""
 
 from edgeflip.links.model import (
+    MOST_NODES,
     LinkModel,
     LinkSettings,
     check_links,
@@ -9,14 +10,17 @@ from edgeflip.links.model import (
 from edgeflip.links.predictor import (
     PredictorConfig,
 )
-from edgeflip.links.training import (
+from edgeflip.links.supervision import (
     Knowledge,
+    known_pairs,
+)
+from edgeflip.links.training import (
     LinkTrainingConfig,
     LinkTrainingReport,
-    known_pairs,
 )
 
 __all__ = [
+    "MOST_NODES",
     "Knowledge",
     "LinkModel",
     "LinkSettings",

@@ -13,16 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge, PairSpace, node_features, plain_adjacency
-from edgeflip.errors import ArtifactError, ConfigError, GraphError
+from edgeflip.errors import ArtifactError, ConfigError, GraphError, NotApplicableError
 from edgeflip.links.predictor import LinkPredictor, PredictorConfig
-from edgeflip.links.training import (
-    Knowledge,
-    LinkTrainer,
-    LinkTrainingConfig,
-    LinkTrainingReport,
-    known_pairs,
-    pad_graphs,
-)
+from edgeflip.links.supervision import Knowledge, LinkGraphs, known_pairs
+from edgeflip.links.training import LinkTrainer, LinkTrainingConfig, LinkTrainingReport
 from edgeflip.oracle import ClassGoal, Oracle, checked_proba
 from edgeflip.support import (
     STRICT,
@@ -40,6 +34,9 @@ from edgeflip.support import (
 _STACK_CELLS = 20_000_000
 
 _KIND = "link model"
+
+MOST_NODES = 1_000
+"""Of larger graphs nobody asks how likely all pairs are: it would take gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +127,24 @@ class LinkModel:
         Raises:
             GraphError: Saying how many there are.
         """
-        width = node_features(graph).size(1)
+        width = 1 if graph.x is None else graph.x.numel() // len(graph.x)
         if width != self.num_features:
             raise GraphError(
                 f"expected {self.num_features} features per node, as in the graphs that the link model "
                 f"learned from, got {width}; prepare the graph as those were."
+            )
+
+    def check_size(self, pairs: PairSpace) -> None:
+        """Refuse a graph of whose pairs it cannot rate all.
+
+        Raises:
+            NotApplicableError: Saying how large it is.
+        """
+        if pairs.num_nodes > MOST_NODES:
+            raise NotApplicableError(
+                f"expected a graph of at most {MOST_NODES:,} nodes to rate all of its pairs, got "
+                f"{pairs.num_nodes:,}; use 'edgeflip', which goes without, and a ranking other than "
+                "'plausible'."
             )
 
     @torch.no_grad()
@@ -282,7 +292,8 @@ def fit_links(
     settings = settings or LinkSettings()
     with reading("a list of graphs", advice="pass PyG graphs", error=GraphError):
         graphs = list(graphs)
-    usable = [graph for graph in graphs if PairSpace.of(graph).edge_ids.numel() > 2]
+    spaces = [space for space in map(PairSpace.of, graphs) if space.edge_ids.numel() > 2]
+    usable = [space.graph for space in spaces]
     skipped = len(graphs) - len(usable)
     if len(usable) < 2:
         raise GraphError(
@@ -295,9 +306,9 @@ def fit_links(
     with seeded(seed), one_thread(when=max(sizes) <= 64):
         width = node_features(usable[0]).size(1)
         predictor = _build(width, oracle.num_classes, settings)
-        stack = pad_graphs(usable, labels, required=required, forbidden=forbidden)
+        learned = LinkGraphs.of(spaces, labels, required=required, forbidden=forbidden)
         generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
-        trainer = LinkTrainer(predictor, stack, settings.training, generator)
+        trainer = LinkTrainer(predictor, learned, settings.training, generator)
         report = trainer.run(skipped=skipped, progress=progress)
     known = torch.zeros(oracle.num_classes)
     known[labels] = 1.0

@@ -2,7 +2,8 @@
 
 Equations of the paper: the encoder (Eq. encoder) is a GCN over the message-passing edges, the class
 embedding g_phi turns a one-hot class into a vector that joins every node's embedding, and the decoder
-(Eq. decoder) is an MLP on pairs of node embeddings. Graphs come as dense stacks, padded to one size.
+(Eq. decoder) is an MLP on pairs of node embeddings. Variants of one graph come as a dense stack, and graphs
+of unlike sizes, for training, as rows of nodes and a few stacks of similar sizes.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgeflip.core import gcn_normalised
+from edgeflip.core import Buckets, gcn_normalised
 from edgeflip.errors import ConfigError
 from edgeflip.links.structure import (
     NODE_FEATURES,
     PAIR_FEATURES,
-    structural_features,
+    Structure,
+    features_of_rows,
 )
 from edgeflip.support import STRICT, WIDEST, check_at_most
 
@@ -68,6 +70,43 @@ class PredictorConfig:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a predictor is shown of graphs of unlike sizes; made by `LinkPredictor.show`.
+
+    Attributes:
+        sizes: Nodes of each graph.
+        messages: Message-passing edges as graph, first and second node [3, edges].
+        pairs: The pairs that are asked about, likewise [3, pairs].
+        node: Structural features of nodes [nodes, …] or None.
+        pair: Structural features of the pairs that are asked about [pairs, …] or None.
+    """
+
+    sizes: Sequence[int]
+    messages: Tensor
+    pairs: Tensor
+    node: Tensor | None
+    pair: Tensor | None
+
+    def part(self, first: int, end: int) -> Shown:
+        """What is shown of some graphs that follow each other."""
+        rows = slice(sum(self.sizes[:first]), sum(self.sizes[:end]))
+        asked = self.asked(first, end)
+        seen = (self.messages[0] >= first) & (self.messages[0] < end)
+        shift = torch.tensor([[first], [0], [0]])
+        return Shown(
+            self.sizes[first:end],
+            self.messages[:, seen] - shift,
+            self.pairs[:, asked] - shift,
+            None if self.node is None else self.node[rows],
+            None if self.pair is None else self.pair[asked],
+        )
+
+    def asked(self, first: int, end: int) -> Tensor:
+        """Which pairs are of some graphs that follow each other [pairs]."""
+        return (self.pairs[0] >= first) & (self.pairs[0] < end)
+
+
 class LinkPredictor(nn.Module):
     """A GCN encoder and a pair decoder, conditioned on a class when it has any.
 
@@ -98,27 +137,82 @@ class LinkPredictor(nn.Module):
         self.pairs = nn.Linear(PAIR_FEATURES, hidden, bias=False) if config.structural else None
         self.rest = _decoder_rest(config.decoder)
 
-    def encode(self, x: Tensor, adjacency: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+    def encode(self, x: Tensor, adjacency: Tensor) -> tuple[Tensor, Tensor | None]:
         """Node embeddings Z [b, n, d_z] and structural pair features [b, n, n, …] or None.
 
         The first product X W is made apart from that of the structural features: variants of one
-        graph share X, given as [n, F], and with it the one product that grows with F.
+        graph share X, and with it the one product that grows with F.
+
+        Args:
+            x: Node features of the graph [n, F].
+            adjacency: Variants of its edges, 0/1 without self-loops [b, n, n].
         """
-        first, pair = self._first_layer(), None
-        hidden = functional.linear(x, first.weight[:, : self.num_features], first.bias)
+        node = pair = None
         if self.config.structural:
-            node, pair = structural_features(adjacency, mask)
-            hidden = hidden + functional.linear(node, first.weight[:, self.num_features :])
-        messages, padded = gcn_normalised(adjacency), not bool(mask.all())
+            mask = torch.ones(adjacency.shape[:2], dtype=torch.bool)
+            structure = Structure.of(adjacency, mask)
+            node, pair = structure.node, structure.all_pairs()
+        messages, shape = gcn_normalised(adjacency), adjacency.shape[:2]
+
+        def gather(rows: Tensor) -> Tensor:
+            return (messages @ rows.view(*shape, -1)).flatten(0, 1)
+
+        gathered = (messages @ self._project(x, node)).flatten(0, 1)
+        return self._convolve(gathered, gather).view(*shape, -1), pair
+
+    def show(self, sizes: Sequence[int], messages: Tensor, pairs: Tensor) -> Shown:
+        """What training shows of graphs, made once for any number of passes.
+
+        Args:
+            sizes: Nodes of each graph.
+            messages: Message-passing edges as graph, first and second node [3, edges].
+            pairs: The pairs that are asked about, likewise [3, pairs].
+        """
+        node = pair = None
+        if self.config.structural:
+            node, pair = features_of_rows(sizes, messages, pairs)
+        return Shown(sizes, messages, pairs, node, pair)
+
+    def forward(self, x: Tensor, shown: Shown, classes: Tensor | None) -> Tensor:
+        """Logits of the pairs that are asked about [pairs].
+
+        Args:
+            x: Node features, graph after graph [nodes, F].
+            shown: From `show`.
+            classes: One-hot classes or None [graphs, num_classes].
+        """
+        buckets = Buckets(shown.sizes)
+        messages = [gcn_normalised(stack) for stack in buckets.adjacency(shown.messages)]
+
+        def gather(hidden: Tensor) -> Tensor:
+            stacks = zip(messages, buckets.stacks(hidden), strict=True)
+            return buckets.rows([own @ stack for own, stack in stacks])
+
+        embeddings = self._convolve(gather(self._project(x, shown.node)), gather)
+        vectors = self._class_vectors(len(buckets.sizes), classes)
+        if vectors is not None:
+            embeddings = torch.cat([embeddings, buckets.spread(vectors)], dim=1)
+        low, high = self._ends(embeddings)
+        graph, u, v = shown.pairs
+        start = buckets.starts[graph]
+        return self.decode(low[start + u], high[start + v], shown.pair)
+
+    def _project(self, x: Tensor, node: Tensor | None) -> Tensor:
+        """The first product, of features and structural features of nodes."""
+        first = self._first_layer()
+        hidden = functional.linear(x, first.weight[:, : self.num_features], first.bias)
+        if node is None:
+            return hidden
+        return hidden + functional.linear(node, first.weight[:, self.num_features :])
+
+    def _convolve(self, gathered: Tensor, gather: Callable[[Tensor], Tensor]) -> Tensor:
+        """All of the encoder after its first messages: rows of nodes [nodes, d_z]."""
+        hidden = gathered
         for index, (weight, norm) in enumerate(zip(self.weights, self.norms, strict=True)):
-            hidden = messages @ (weight(hidden) if index else hidden)
-            rows = self.dropout(norm(hidden[mask] if padded else hidden.flatten(0, 1)).relu())
-            if padded:
-                hidden = torch.zeros_like(hidden)
-                hidden[mask] = rows
-            else:
-                hidden = rows.view_as(hidden)
-        return hidden, pair
+            if index:
+                gathered = gather(weight(hidden))
+            hidden = self.dropout(norm(gathered).relu())
+        return hidden
 
     def _first_layer(self) -> nn.Linear:
         first: Any = self.weights[0]  # typed: a ModuleList only knows modules
@@ -131,16 +225,23 @@ class LinkPredictor(nn.Module):
             embeddings: From `encode` [b, n, d_z].
             classes: One-hot classes, all zero for none [b, num_classes].
         """
-        if self.classes is not None:
-            count = embeddings.size(0)
-            given = (
-                classes if classes is not None else embeddings.new_zeros(count, self.num_classes)
-            )
-            known = given.sum(dim=1, keepdim=True).clamp(max=1.0)
-            # Without a class the embedding is zero, not what g_phi makes of a zero vector.
-            vector = self.classes(given) * known
-            spread = vector.unsqueeze(1).expand(-1, embeddings.size(1), -1)
+        vectors = self._class_vectors(embeddings.size(0), classes)
+        if vectors is not None:
+            spread = vectors.unsqueeze(1).expand(-1, embeddings.size(1), -1)
             embeddings = torch.cat([embeddings, spread], dim=2)
+        return self._ends(embeddings)
+
+    def _class_vectors(self, count: int, classes: Tensor | None) -> Tensor | None:
+        """The embedding of each graph's class [graphs, d_q], None where there are no classes."""
+        if self.classes is None:
+            return None
+        given = classes if classes is not None else torch.zeros(count, self.num_classes)
+        known = given.sum(dim=1, keepdim=True).clamp(max=1.0)
+        # Without a class the embedding is zero, not what g_phi makes of a zero vector.
+        vectors: Tensor = self.classes(given) * known
+        return vectors
+
+    def _ends(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
         low = self.first(embeddings)
         return low, low if self.second is None else self.second(embeddings)
 
@@ -150,24 +251,6 @@ class LinkPredictor(nn.Module):
         if self.pairs is not None and pair is not None:
             hidden = hidden + self.pairs(pair)
         return self._logits(hidden)
-
-    def forward(
-        self, x: Tensor, adjacency: Tensor, mask: Tensor, classes: Tensor | None, pairs: Tensor
-    ) -> Tensor:
-        """Logits of chosen pairs.
-
-        Args:
-            x: Node features [b, n, F].
-            adjacency: Message-passing edges, 0/1 without self-loops [b, n, n].
-            mask: Which nodes are there [b, n].
-            classes: One-hot classes or None [b, num_classes].
-            pairs: Graph, first and second node of each pair [3, pairs].
-        """
-        embeddings, features = self.encode(x, adjacency, mask)
-        low, high = self.ends(embeddings, classes)
-        graph, u, v = pairs
-        chosen = None if features is None else features[graph, u, v]
-        return self.decode(low[graph, u], high[graph, v], chosen)
 
     @torch.no_grad()
     def probabilities(
@@ -235,8 +318,7 @@ class LinkPredictor(nn.Module):
             for start in range(0, count, step):
                 before_each()
                 part = slice(start, min(count, start + step))
-                mask = torch.ones(part.stop - start, nodes, dtype=torch.bool)
-                embeddings, features = self.encode(x, adjacency[part], mask)
+                embeddings, features = self.encode(x, adjacency[part])
                 pair = None
                 if features is not None and self.pairs is not None:
                     pair = self.pairs(features[:, u, v].flatten(0, 1))

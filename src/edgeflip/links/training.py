@@ -1,35 +1,29 @@
-"""Training the link predictor on many graphs, so that it holds for graphs it has never seen.
-
-Per graph the edges are parted into message-passing edges, which the encoder sees, and supervision
-edges, which the decoder must find again among sampled non-edges.
-"""
+"""Training the link predictor on many graphs, so that it holds for graphs it has never seen."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from operator import index
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
 
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 from torch.nn import functional
-from torch_geometric.data import Data
 
-from edgeflip.core import Edge, PairSpace, node_features, stacked_adjacency, stacked_rows
 from edgeflip.errors import ConfigError, GraphError, TrainingError
-from edgeflip.links.predictor import LinkPredictor
-from edgeflip.links.structure import PAIR_FEATURES
-from edgeflip.support import STEEPEST, STRICT, check_at_most, progress_bar, reading
+from edgeflip.links.predictor import LinkPredictor, Shown
+from edgeflip.links.supervision import Draws, LinkGraphs, Supervision, draw_supervision
+from edgeflip.support import STEEPEST, STRICT, check_at_most, progress_bar
 
-# Values of features and of pair features in one look at validation graphs; more are worked off in parts.
+# Values of features and of adjacency matrices in one look at validation graphs; more are worked off in parts.
 _LOOK_VALUES = 20_000_000
 
-Knowledge: TypeAlias = Callable[[Data], Iterable[Edge]] | Iterable[Edge] | None
-"""Pairs of a graph, as a function of the graph or as one list for all graphs."""
+# Cells of adjacency matrices of all batches that are drawn together.
+_CELLS_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True)
@@ -118,167 +112,23 @@ class LinkTrainingReport:
 
 
 @dataclass(frozen=True, eq=False)
-class PaddedGraphs:
-    """Graphs as dense stacks, padded to the largest.
-
-    Features are padded only when they are asked for, batch by batch: with hundreds of them per node
-    the padded stack of a whole dataset would be the largest thing in memory.
+class Batch:
+    """Graphs and what is shown and asked of them.
 
     Attributes:
-        features: Node features of each graph, not copied [nodes, F] each.
-        adjacency: 0/1 without self-loops [b, n, n].
-        mask: Which nodes are there [b, n].
-        labels: Classes [b].
-        required: Pairs that must be edges [b, n, n].
-        forbidden: Pairs that must not [b, n, n].
+        graphs: The graphs.
+        shown: What the predictor is shown of them.
+        targets: 1 for edges, 0 for non-edges, for each pair that is asked about [pairs].
     """
 
-    features: tuple[Tensor, ...]
-    adjacency: Tensor
-    mask: Tensor
-    labels: Tensor
-    required: Tensor
-    forbidden: Tensor
-
-    @property
-    def x(self) -> Tensor:
-        """Node features, padded with zeros [b, n, F]."""
-        return stacked_rows(self.features)
-
-    def take(self, places: Tensor) -> PaddedGraphs:
-        """Some of the graphs, cut to the largest among them."""
-        mask = self.mask[places]
-        size = int(mask.sum(dim=1).max())
-        return PaddedGraphs(
-            tuple(self.features[index] for index in places.tolist()),
-            self.adjacency[places, :size, :size],
-            mask[:, :size],
-            self.labels[places],
-            self.required[places, :size, :size],
-            self.forbidden[places, :size, :size],
-        )
-
-    def __len__(self) -> int:
-        """Number of graphs."""
-        return len(self.features)
-
-
-@dataclass(frozen=True, eq=False)
-class Supervision:
-    """What the decoder must tell apart, and what the encoder may see.
-
-    Attributes:
-        messages: Message-passing edges [b, n, n].
-        pairs: Graph, first and second node [3, pairs].
-        targets: 1 for edges, 0 for sampled non-edges [pairs].
-    """
-
-    messages: Tensor
-    pairs: Tensor
+    graphs: LinkGraphs
+    shown: Shown
     targets: Tensor
 
-
-def pad_graphs(
-    graphs: Sequence[Data],
-    labels: Sequence[int],
-    *,
-    required: Knowledge = None,
-    forbidden: Knowledge = None,
-) -> PaddedGraphs:
-    """Stack graphs of any sizes."""
-    features = tuple(node_features(graph) for graph in graphs)
-    adjacency, mask = stacked_adjacency(graphs)
-    must, must_not = torch.zeros(2, *adjacency.shape, dtype=torch.bool)
-    for number, graph in enumerate(graphs):
-        for known, matrix in ((required, must), (forbidden, must_not)):
-            if known is not None:
-                _mark(graph, known, matrix[number])
-    if bool((must & must_not).any()):
-        raise ConfigError(
-            "expected required edges and forbidden pairs to be disjoint, got a pair in both; drop it "
-            "from one."
-        )
-    return PaddedGraphs(features, adjacency, mask, torch.tensor(labels), must, must_not)
-
-
-def known_pairs(known: Knowledge) -> Knowledge:
-    """Domain knowledge that can be read again for every graph."""
-    if known is None or callable(known):
-        return known
-    with reading("pairs of nodes", advice="write [(0, 1), (2, 3)]", error=ConfigError):
-        return [(index(u), index(v)) for u, v in known]
-
-
-def _mark(graph: Data, known: Knowledge, matrix: Tensor) -> None:
-    space = PairSpace.of(graph)
-    if callable(known):
-        with reading("pairs from a function of a graph", advice="correct it", error=ConfigError):
-            pairs = [(index(u), index(v)) for u, v in known(graph) or ()]
-    else:  # One list for graphs of all sizes: a pair means nothing to a graph without its nodes.
-        pairs = [pair for pair in known or () if max(pair) < space.num_nodes]
-    ids = space.ids_of(pairs)
-    u, v = space.ends(ids)
-    matrix[u, v] = True
-    matrix[v, u] = True
-
-
-def draw_supervision(
-    graphs: PaddedGraphs,
-    *,
-    low: float,
-    high: float,
-    negative_ratio: float,
-    order_leak: bool,
-    generator: torch.Generator,
-) -> Supervision:
-    """Part the edges of every graph and sample non-edges.
-
-    Required pairs are always positives and forbidden ones always negatives, whatever is drawn.
-    """
-    count, size, _ = graphs.adjacency.shape
-    upper = torch.ones(size, size, dtype=torch.bool).triu(1)
-    there = (graphs.mask.unsqueeze(1) & graphs.mask.unsqueeze(2)) & upper
-    edges = (graphs.adjacency > 0) & there & ~graphs.forbidden
-    share = low + (high - low) * torch.rand(count, generator=generator)
-    number = edges.sum(dim=(1, 2))
-    # At least one edge to find, and at least one left to see.
-    wanted = torch.minimum((share * number).round().clamp(min=1), (number - 1).clamp(min=0))
-    drawn = _choose(edges, wanted, generator)
-    positives = drawn | (graphs.required & there)
-    free = there & ~edges & ~graphs.required
-    negatives = _choose(free, (positives.sum(dim=(1, 2)) * negative_ratio).round(), generator)
-    negatives |= graphs.forbidden & free
-    messages = (edges & ~positives).float()
-    # Where every edge is required, those that were not drawn are seen, or nothing would be.
-    blind = messages.sum(dim=(1, 2)) == 0
-    messages[blind] = (edges & ~drawn)[blind].float()
-    messages = messages + messages.transpose(1, 2)
-    return _as_pairs(messages, positives, negatives, order_leak=order_leak, generator=generator)
-
-
-def _choose(options: Tensor, number: Tensor, generator: torch.Generator) -> Tensor:
-    """A random subset of the true cells of every matrix, of given sizes [b, n, n]."""
-    flat = options.flatten(1)
-    keys = torch.rand(flat.shape, generator=generator).masked_fill(~flat, 2.0)
-    rank = keys.argsort(dim=1).argsort(dim=1)
-    return ((rank < number.unsqueeze(1)) & flat).view_as(options)
-
-
-def _as_pairs(
-    messages: Tensor,
-    positives: Tensor,
-    negatives: Tensor,
-    *,
-    order_leak: bool,
-    generator: torch.Generator,
-) -> Supervision:
-    found, missing = positives.nonzero().t(), negatives.nonzero().t()
-    if order_leak:
-        turned = torch.rand(missing.size(1), generator=generator) < 0.5
-        graph, u, v = missing
-        missing = torch.stack([graph, torch.where(turned, v, u), torch.where(turned, u, v)])
-    targets = torch.cat([torch.ones(found.size(1)), torch.zeros(missing.size(1))])
-    return Supervision(messages, torch.cat([found, missing], dim=1), targets)
+    def part(self, first: int, end: int) -> Batch:
+        """Some of the graphs that follow each other."""
+        targets = self.targets[self.shown.asked(first, end)]
+        return Batch(self.graphs.part(first, end), self.shown.part(first, end), targets)
 
 
 class LinkTrainer:
@@ -294,7 +144,7 @@ class LinkTrainer:
     def __init__(
         self,
         model: LinkPredictor,
-        graphs: PaddedGraphs,
+        graphs: LinkGraphs,
         config: LinkTrainingConfig,
         generator: torch.Generator,
     ) -> None:
@@ -308,10 +158,14 @@ class LinkTrainer:
             )
         self.train, self.val = graphs.take(order[held:]), graphs.take(order[:held])
         # As published: one fifth of the edges of every validation graph, drawn once.
-        self.exam = self._draw(self.val, low=0.2, high=0.2, order_leak=True)
+        self._drawn = self._draw(self.val, low=0.2, high=0.2, order_leak=True)
+        self.exam = self._looks(self._drawn)
         self.steps_per_epoch = -(-len(self.train) // config.batch_size)
         self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+            model.parameters(),
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            foreach=True,  # the same steps in fewer calls
         )
         self.schedule = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer,
@@ -321,7 +175,9 @@ class LinkTrainer:
         )
         self.best_auc = -1.0
         self.best_state = copy.deepcopy(model.state_dict())
-        self._fixed: list[tuple[PaddedGraphs, Supervision]] = []
+        self._fixed: list[Batch] = []
+        cells = sum(size**2 for size in self.train.sizes) / len(self.train) * config.batch_size
+        self._batches_at_once = max(1, int(_CELLS_AT_ONCE / cells))
 
     def run(self, *, skipped: int = 0, progress: bool = False) -> LinkTrainingReport:
         """Train to the end, to a standstill or to Ctrl-C; the best state so far is kept."""
@@ -349,46 +205,35 @@ class LinkTrainer:
             stopped = "interrupted"
         self.model.load_state_dict(self.best_state)
         self.model.eval()
-        free = Supervision(self.exam.messages, _oriented(self.exam.pairs), self.exam.targets)
+        free = self._looks(replace(self._drawn, pairs=_oriented(self._drawn.pairs)))
         return LinkTrainingReport(self.auc(self.exam), self.auc(free), done, skipped, stopped)
 
     @torch.no_grad()
-    def auc(self, exam: Supervision) -> float:
+    def auc(self, exam: Sequence[Batch]) -> float:
         """Area under the ROC curve over all pairs of the validation graphs."""
         self.model.eval()
-        classes = self._classes(self.val.labels, dropout=0.0)
-        logits = torch.empty(exam.pairs.size(1))
-        for indices in torch.arange(len(self.val)).split(self._graphs_per_look()):
-            first, last = int(indices[0]), int(indices[-1])
-            chosen = (exam.pairs[0] >= first) & (exam.pairs[0] <= last)
-            pairs = exam.pairs[:, chosen] - torch.tensor([[first], [0], [0]])
-            part = self.val.take(indices)
-            size = part.mask.size(1)
-            given = None if classes is None else classes[indices]
-            messages = exam.messages[indices, :size, :size]
-            logits[chosen] = self.model(part.x, messages, part.mask, given, pairs)
+        logits = torch.cat(
+            [self._logits(batch, self._classes(batch.graphs, dropout=0.0)) for batch in exam]
+        )
+        targets = torch.cat([batch.targets for batch in exam])
         if not bool(torch.isfinite(logits).all()):
             raise TrainingError(
                 "expected finite scores of the link predictor, got NaN or infinity on the validation "
                 f"graphs at learning rate {self.schedule.get_last_lr()[0]:.2g}; lower the learning rate."
             )
-        if len(set(exam.targets.tolist())) < 2:
+        if len(set(targets.tolist())) < 2:
             return 0.5
-        return float(roc_auc_score(exam.targets.numpy(), logits.numpy()))
+        return float(roc_auc_score(targets.numpy(), logits.numpy()))
 
-    def _graphs_per_look(self) -> int:
-        """How many validation graphs fit into one forward pass."""
-        size, width = self.val.mask.size(1), self.val.features[0].size(1)
-        return max(1, _LOOK_VALUES // (size * (size * PAIR_FEATURES + width)))
+    def _logits(self, batch: Batch, classes: Tensor | None) -> Tensor:
+        logits: Tensor = self.model(batch.graphs.x, batch.shown, classes)
+        return logits
 
     def _epoch(self, epoch: int) -> None:
         self.model.train()
-        for graphs, supervision in self._batches():
-            classes = self._classes(graphs.labels, dropout=self.config.class_dropout)
-            logits = self.model(
-                graphs.x, supervision.messages, graphs.mask, classes, supervision.pairs
-            )
-            loss = functional.binary_cross_entropy_with_logits(logits, supervision.targets)
+        for batch, classes in self._batches():
+            logits = self._logits(batch, classes)
+            loss = functional.binary_cross_entropy_with_logits(logits, batch.targets)
             if not bool(torch.isfinite(loss)):
                 rate = self.schedule.get_last_lr()[0]
                 raise TrainingError(
@@ -401,28 +246,64 @@ class LinkTrainer:
             self.optimizer.step()
             self.schedule.step()
 
-    def _batches(self) -> Iterator[tuple[PaddedGraphs, Supervision]]:
+    def _batches(self) -> Iterator[tuple[Batch, Tensor | None]]:
+        """The batches of an epoch and the classes that are shown of them."""
         order = torch.randperm(len(self.train), generator=self.generator)
-        if not self.config.redraw and self._fixed:
+        config = self.config
+        if not config.redraw and self._fixed:
             for index in torch.randperm(len(self._fixed), generator=self.generator).tolist():
-                yield self._fixed[index]
-            return
-        for indices in order.split(self.config.batch_size):
-            graphs = self.train.take(indices)
-            config = self.config
-            drawn = self._draw(
-                graphs,
-                low=config.disjoint_low,
-                high=config.disjoint,
-                order_leak=config.order_leak,
-            )
-            batch = (graphs, drawn)
-            if not self.config.redraw:
-                self._fixed.append(batch)
-            yield batch
+                yield self._fixed[index], self._classes(self._fixed[index].graphs)
+        elif config.redraw and not config.order_leak:
+            for places in order.split(self._batches_at_once * config.batch_size):
+                yield from self._drawn_together(self.train.take(places))
+        else:
+            for places in order.split(config.batch_size):
+                graphs = self.train.take(places)
+                drawn = self._draw(
+                    graphs,
+                    low=config.disjoint_low,
+                    high=config.disjoint,
+                    order_leak=config.order_leak,
+                )
+                batch = self._batch(graphs, drawn)
+                if not config.redraw:
+                    self._fixed.append(batch)
+                yield batch, self._classes(graphs)
+
+    def _drawn_together(self, graphs: LinkGraphs) -> Iterator[tuple[Batch, Tensor | None]]:
+        """Several batches, whose random numbers are drawn in turn and worked off at once."""
+        config, draws = self.config, Draws(graphs)
+        cuts = list(pairwise([*range(0, len(graphs), config.batch_size), len(graphs)]))
+        classes = []
+        for first, end in cuts:
+            draws.draw(first, end, self.generator)
+            classes.append(self._classes(graphs.part(first, end)))
+        drawn = draws.supervision(
+            low=config.disjoint_low,
+            high=config.disjoint,
+            negative_ratio=config.negative_ratio,
+        )
+        whole = self._batch(graphs, drawn)
+        for (first, end), given in zip(cuts, classes, strict=True):
+            yield whole.part(first, end), given
+
+    def _batch(self, graphs: LinkGraphs, drawn: Supervision) -> Batch:
+        shown = self.model.show(graphs.sizes, drawn.messages, drawn.pairs)
+        return Batch(graphs, shown, drawn.targets)
+
+    def _looks(self, drawn: Supervision) -> list[Batch]:
+        """The validation graphs in parts that fit into one forward pass."""
+        whole, cuts, values = self._batch(self.val, drawn), [0], 0
+        for place, x in enumerate(self.val.features):
+            own = len(x) ** 2 + x.numel()
+            if values and values + own > _LOOK_VALUES:
+                cuts.append(place)
+                values = 0
+            values += own
+        return [whole.part(first, end) for first, end in pairwise([*cuts, len(self.val)])]
 
     def _draw(
-        self, graphs: PaddedGraphs, *, low: float, high: float, order_leak: bool
+        self, graphs: LinkGraphs, *, low: float, high: float, order_leak: bool
     ) -> Supervision:
         return draw_supervision(
             graphs,
@@ -433,12 +314,13 @@ class LinkTrainer:
             generator=self.generator,
         )
 
-    def _classes(self, labels: Tensor, *, dropout: float) -> Tensor | None:
+    def _classes(self, graphs: LinkGraphs, *, dropout: float | None = None) -> Tensor | None:
         """One-hot ground-truth classes, c = y, some of them left out in training."""
         if not self.model.num_classes:
             return None
-        given = functional.one_hot(labels, self.model.num_classes).float()
-        kept = torch.rand(len(labels), 1, generator=self.generator) >= dropout
+        share = self.config.class_dropout if dropout is None else dropout
+        given = functional.one_hot(graphs.labels, self.model.num_classes).float()
+        kept = torch.rand(len(graphs), 1, generator=self.generator) >= share
         return given * kept
 
 

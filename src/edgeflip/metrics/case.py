@@ -35,6 +35,7 @@ class AnswerCase:
         links: Rates edges.
         wall_seconds: Time of the question; by default what the answer's trace says.
         processor_seconds: CPU time of the question.
+        molecules: Whether the graph is a molecule; None if not, so that metrics can need it.
 
     Example:
         >>> from edgeflip.metrics import METRICS
@@ -51,6 +52,7 @@ class AnswerCase:
     links: LinkProbabilities | None = None
     wall_seconds: float | None = None
     processor_seconds: float | None = None
+    molecules: bool | None = None
 
     @property
     def found(self) -> bool:

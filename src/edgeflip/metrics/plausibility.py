@@ -1,13 +1,25 @@
 """Whether edits and edited graphs are plausible: link likelihoods, distances to real graphs, chemistry.
 
-Every function is a metric, see `edgeflip.metrics.METRICS`: the first three of one explained graph, the
+Every function is a metric, see `edgeflip.metrics.METRICS`: the first four of one explained graph, the
 others of all edited graphs of a method.
 """
 
 from __future__ import annotations
 
-from edgeflip.datasets import valid_share
+from edgeflip.datasets import chemist_for, valid_share
 from edgeflip.metrics.case import AnswerCase, GraphSet
+
+
+def validity_possible(case: AnswerCase) -> float:
+    """Whether a counterfactual was found that keeps the rules of chemistry."""
+    if case.answer is None or not case.answer.found:
+        return 0.0
+    chemist = chemist_for(case.answer.graph)
+    told = (*case.answer.counterfactuals, case.answer.smallest)
+    return float(
+        chemist is not None
+        and any(entry is not None and not chemist.fault(entry.edits) for entry in told)
+    )
 
 
 def added_likelihood(case: AnswerCase) -> float | None:

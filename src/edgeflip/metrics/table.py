@@ -121,6 +121,16 @@ _QUALITY = (
         also=("overview",),
     ),
     Metric(
+        "validity_possible",
+        "validity, possible",
+        plausibility.validity_possible,
+        "up",
+        needs=("molecules",),
+        only_found=False,
+        place=Place("quality", line=2),
+        also=("overview",),
+    ),
+    Metric(
         "fidelity",
         "fidelity",
         quality.fidelity,

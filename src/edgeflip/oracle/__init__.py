@@ -51,6 +51,10 @@ from edgeflip.oracle.slopes import (
     PairSlopes,
     slopes_of,
 )
+from edgeflip.oracle.together import (
+    answers_together,
+    groups_of,
+)
 from edgeflip.oracle.values import (
     ValueGoal,
 )
@@ -87,12 +91,14 @@ __all__ = [
     "Task",
     "ValueGoal",
     "ValueOracle",
+    "answers_together",
     "as_oracle",
     "batches",
     "checked_answers",
     "checked_proba",
     "gives_values",
     "goal_from_dict",
+    "groups_of",
     "masked_graph",
     "masked_proba",
     "one_line",

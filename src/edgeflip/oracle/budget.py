@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias, cast
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import AnswerStore, EditSpace, PairEdits, PairSpace, candidate_keys
 from edgeflip.errors import BudgetExhausted, ConfigError, EdgeflipError, OracleError, shown
+from edgeflip.oracle.model import ModelOracle
 from edgeflip.oracle.outputs import is_distribution, one_line
 from edgeflip.oracle.protocols import EditOracle, Oracle, ValueOracle, gives_values
-from edgeflip.support import checked_call, is_too_large, plain_number
+from edgeflip.support import is_too_large, plain_number
+
+_Ids: TypeAlias = npt.NDArray[np.int64]
 
 # Candidates asked about between two looks at the clock, when the oracle names no batch size.
 _TURN = 1024
@@ -110,7 +115,6 @@ class MeteredOracle:
         on_asked: Called after every question of a factual explainer or a method that looks ahead.
     """
 
-    @checked_call()
     def __init__(
         self,
         oracle: AnyOracle,
@@ -119,8 +123,15 @@ class MeteredOracle:
         space: EditSpace | None = None,
         ends_search: bool = False,
     ) -> None:
+        # By hand: every graph that is explained has a meter of its own.
+        if budget is not None and not isinstance(budget, Budget):
+            raise ConfigError(
+                f"expected a budget such as Budget(oracle_calls=5_000), got {type(budget).__name__}; import "
+                "it from edgeflip."
+            )
         self.oracle: Any = oracle
-        self.budget = (budget or Budget()).over(Allowance())
+        wanted = Budget() if budget is None else budget
+        self.budget = wanted if isinstance(wanted, Allowance) else wanted.over(Allowance())
         self.calls = 0
         self.cut_by_clock = False
         self.on_asked: Callable[[], None] | None = None
@@ -157,13 +168,32 @@ class MeteredOracle:
     def out_of(self) -> Literal["timeout", "out_of_calls"] | None:
         """Which part of the budget has run out, if any."""
         seconds = self.budget.seconds
-        if seconds is not None and time.perf_counter() - self._started >= seconds:
+        if seconds is not None and self.elapsed >= seconds:
             return "timeout"
         return "out_of_calls" if self.remaining <= 0 else None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since its clock was started."""
+        return time.perf_counter() - self._started
 
     def restart(self, spent: float = 0.0) -> None:
         """Start the deadline's clock again, as if some seconds had been spent already."""
         self._started = time.perf_counter() - spent
+
+    def follow(self, earlier: MeteredOracle, known: EditSpace, space: EditSpace) -> None:
+        """Go on after another search: its calls and its time count, and what it was told is free.
+
+        Args:
+            earlier: The oracle of that search.
+            known: What it edited.
+            space: What is edited now, by the same moves on the same input.
+        """
+        self.calls, self._started, self._turn = earlier.calls, earlier._started, earlier._turn
+        late = earlier.ended is not None and earlier.ended.reason == "timeout"
+        self.cut_by_clock = earlier.cut_by_clock or late
+        if id(known) in earlier._stores:
+            self._stores[id(space)] = (space, earlier._stores[id(known)][1])
 
     def end(self, reason: str, *, told: bool = True) -> SearchEnded:
         """End the search; the first reason stays.
@@ -232,67 +262,68 @@ class MeteredOracle:
         Returns:
             Outputs [rows, C], NaN where the budget did not reach.
         """
-        keys, order = candidate_keys(rows).sort(stable=True)
-        known_space = self._stores.get(id(space))
-        if known_space is None:
-            known_space = self._stores[id(space)] = (space, AnswerStore(self.num_outputs))
-        store = known_space[1]
+        store = self._store_of(space)
+        all_keys = candidate_keys(rows).numpy()
+        # A stable order: equal keys stand together, and the first of each leads.
+        order = all_keys.argsort(kind="stable")
+        keys = all_keys[order]
         known, found = store.find(keys)
-        if bool(known.all()):
-            return found[order.argsort()]
-        leads = torch.ones_like(known)
-        leads[1:] = keys[1:] != keys[:-1]
-        if len(rows) <= self.remaining and bool((leads & ~known).all()):
-            # Mostly all of them are new, and there is nothing to sort out.
-            done = self._ask_in_turn(space, rows, None, found)
-            asked = slice(None) if done == len(rows) else order < done
-            store.add(keys[asked], found[order[asked]])
-            return found
-        answers = torch.empty_like(found)
+        answers = np.empty_like(found)
         answers[order] = found
-        # Equal keys stand together and a stable sort keeps their order, so the first of each leads.
-        asked = torch.zeros_like(known)
+        if known.all():
+            return torch.from_numpy(answers)
+        leads = np.ones(len(keys), dtype=np.bool_)
+        leads[1:] = keys[1:] != keys[:-1]
+        asked = np.zeros(len(keys), dtype=np.bool_)
         asked[order] = leads & ~known
-        indices = asked.nonzero().flatten()
-        indices = indices[: int(min(self.remaining, indices.numel()))]
-        done = self._ask_in_turn(space, rows, indices, answers)
-        fresh = torch.zeros_like(known)
-        fresh[indices[:done]] = True
-        fresh = fresh[order]
-        store.add(keys[fresh], answers[order[fresh]])
+        indices = asked.nonzero()[0]
+        indices = indices[: int(min(self.remaining, len(indices)))]
+        done = self._ask_in_turn(space, rows, indices, torch.from_numpy(answers))
+        asked[:] = False
+        asked[indices[:done]] = True
+        fresh = order[asked[order]]
+        store.add(all_keys[fresh], answers[fresh])
         repeats = ~leads & ~known
-        if bool(repeats.any()):
-            leader = torch.cummax(torch.where(leads, torch.arange(keys.numel()), 0), dim=0).values
+        if repeats.any():
+            leader = np.maximum.accumulate(np.where(leads, np.arange(len(keys)), 0))
             answers[order[repeats]] = answers[order[leader[repeats]]]
-        return answers
+        return torch.from_numpy(answers)
+
+    def _store_of(self, space: EditSpace) -> AnswerStore:
+        known = self._stores.get(id(space))
+        if known is None:
+            known = self._stores[id(space)] = (space, AnswerStore(self.num_outputs))
+        return known[1]
 
     def remembered(self, space: EditSpace, rows: Tensor) -> Tensor | None:
         """Outputs of candidates that were all asked about before, None otherwise [rows, C]."""
-        known_space = self._stores.get(id(space))
-        if known_space is None:
+        if id(space) not in self._stores:
             return None
-        keys, order = candidate_keys(rows).sort()
-        known, found = known_space[1].find(keys)
-        return found[order.argsort()] if bool(known.all()) else None
+        keys = candidate_keys(rows).numpy()
+        order = keys.argsort(kind="stable")
+        known, found = self._store_of(space).find(keys[order])
+        if not known.all():
+            return None
+        answers = np.empty_like(found)
+        answers[order] = found
+        return torch.from_numpy(answers)
 
-    def _ask_in_turn(
-        self, space: EditSpace, rows: Tensor, indices: Tensor | None, answers: Tensor
-    ) -> int:
-        """Fill in the answers of some rows, or all, batch by batch until the deadline; how many."""
+    def _ask_in_turn(self, space: EditSpace, rows: Tensor, indices: _Ids, answers: Tensor) -> int:
+        """Fill in the answers of some rows batch by batch until the deadline; how many."""
         limit, done = getattr(self.oracle, "batch_size", None) or _TURN, 0
-        count = len(rows) if indices is None else len(indices)
-        while done < count and self.out_of() != "timeout":
+        whole = len(indices) == len(rows)
+        while done < len(indices) and self.out_of() != "timeout":
             # With a deadline turns start small: nobody knows yet how slow the oracle is.
             turn = limit if self.budget.seconds is None else min(limit, self._turn)
-            last = min(done + turn, count)
-            part = slice(done, last) if indices is None else indices[done:last]
+            last = min(done + turn, len(indices))
+            part = slice(done, last) if whole else torch.from_numpy(indices[done:last])
             started = time.perf_counter()
             answers[part] = self._ask(space, rows[part])
             self.calls += last - done
             done = last
             if time.perf_counter() - started < 0.02:
                 self._turn = min(2 * self._turn, _TURN)
-        self.cut_by_clock = self.cut_by_clock or done < count
+        self.cut_by_clock = self.cut_by_clock or done < len(indices)
         return done
 
     def _ask(self, space: EditSpace, rows: Tensor) -> Tensor:
@@ -383,7 +414,9 @@ def checked_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
 
 
 def checked_proba(oracle: Oracle, graphs: Sequence[Data]) -> Tensor:
-    """`oracle.predict_proba` with its answer checked, for oracles that are not ours [graphs, C]."""
+    """`oracle.predict_proba` with its answer checked; an oracle of ours has done so [graphs, C]."""
+    if type(oracle) is ModelOracle:
+        return oracle.predict_proba(graphs)
     proba = _asked(oracle.predict_proba, graphs)
     # Asked for after the answer: an oracle may learn from it how many classes there are.
     wanted = [len(graphs), oracle.num_classes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -18,21 +19,30 @@ _FEW = 64
 class DenseVersions:
     """A model with a dense path, bound to the nodes of one graph.
 
-    The matrices of a batch are the largest thing there is. They are laid out once per graph, and the few
-    cells that differ are set before and set back after each call.
+    The matrices of a batch are the largest thing there is. They are laid out once per graph, in the room
+    that an earlier graph of the same size has left, and the few cells that differ are set before and set
+    back after each call.
 
     Args:
         model: A model with `project` and `dense_logits`.
         pairs: The graph.
         device: Where the model runs.
         most: Matrices at most.
+        earlier: A graph that nobody asks about any more.
 
     Attributes:
         pairs: The graph.
         bound: Our own GCN bound to it; None for other models.
     """
 
-    def __init__(self, model: Any, pairs: PairSpace, device: torch.device, most: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        pairs: PairSpace,
+        device: torch.device,
+        most: int,
+        earlier: DenseVersions | None = None,
+    ) -> None:
         x = pairs.graph.x.to(device)
         self.pairs, self._device, self._most = pairs, device, most
         self.bound: DenseGraph | None = model.on_graph(x) if binds_graphs(type(model)) else None
@@ -42,23 +52,26 @@ class DenseVersions:
         else:
             kind = projected = model.project(x)
             self._logits = lambda matrices: model.dense_logits(projected, matrices)
-        self._room = base_adjacency(pairs).to(kind)[None]
+        self._base = base_adjacency(pairs).to(kind)
+        # Matrices, of which so many are those of the graph.
+        self._room, self._ready = self._base.new_empty(0, *self._base.shape), 0
+        if earlier is not None and _are_alike(earlier._base, self._base):
+            self._room = earlier._room
 
     def logits(self, space: PairEdits, rows: Tensor) -> Tensor:
         """Logits of edited graphs [rows, C]."""
         room = self._matrices(len(rows))
         indices, values = space.cells(rows)
-        indices, values = indices.to(self._device), values.to(room)
-        cells = room.view(-1)
-        cells[indices] = values
+        cells, places, after = _writable(room, indices, values)
+        cells[places] = after
         try:
             return self._logits(room[: len(rows)])
         finally:
-            cells[indices] = 1.0 - values
+            cells[places] = 1.0 - after
 
     def matrices(self, space: PairEdits, rows: Tensor) -> Tensor:
         """Adjacency matrices of edited graphs, ones on the diagonal, to keep [rows, n, n]."""
-        made = self._room[:1].repeat(len(rows), 1, 1)
+        made = self._base.repeat(len(rows), 1, 1)
         indices, values = space.cells(rows)
         made.view(-1)[indices.to(self._device)] = values.to(made)
         return made
@@ -67,20 +80,37 @@ class DenseVersions:
         if len(self._room) < count:
             # Where a few are needed, soon a few more will be; making many takes longer than asking.
             limit = count if count > _FEW else 4 * count
-            self._room = self._room[:1].repeat(min(limit, self._most), 1, 1)
+            self._room = self._base.new_empty(min(limit, self._most), *self._base.shape)
+            self._ready = 0
+        if self._ready < count:
+            self._room[self._ready : count] = self._base
+            self._ready = count
         return self._room
 
 
-def binds_graphs(kind: type) -> bool:
+def _are_alike(one: Tensor, two: Tensor) -> bool:
+    return (one.shape, one.dtype, one.device) == (two.shape, two.dtype, two.device)
+
+
+def _writable(room: Tensor, indices: Tensor, values: Tensor) -> tuple[Any, Any, Any]:
+    """The cells of matrices, and which become what: as NumPy's on the CPU, where setting few is quicker."""
+    flat, values = room.view(-1), values.to(room)
+    if room.device.type == "cpu" and room.dtype == torch.float32:
+        return flat.numpy(), indices.numpy(), values.numpy()
+    return flat, indices.to(room.device), values
+
+
+def binds_graphs(kind: Any) -> bool:
     """Whether the class that defines `on_graph` also defines the ways it must agree with."""
     return _first_defines_all(kind, ("on_graph", "dense_logits", "project", "forward"))
 
 
-def offers_dense_path(kind: type) -> bool:
+def offers_dense_path(kind: Any) -> bool:
     """Whether the class that defines `dense_logits` also defines the `forward` it must agree with."""
     return _first_defines_all(kind, ("dense_logits", "forward")) and hasattr(kind, "project")
 
 
+@lru_cache(maxsize=64)
 def _first_defines_all(kind: type, names: tuple[str, ...]) -> bool:
     """Whether the first class of the line that has one of some methods has all of them."""
     for base in kind.__mro__:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -117,9 +118,10 @@ class ClassGoal:
 
     def reached(self, outputs: Tensor) -> Tensor:
         """Where the prediction is another class as asked [outputs]."""
-        labels = outputs.argmax(dim=1)
+        values = outputs.detach().numpy()
+        labels = values.argmax(axis=1)
         changed = labels != self.label if self.target is None else labels == self.target
-        return changed & ~outputs.isnan().any(dim=1)
+        return torch.from_numpy(changed & ~np.isnan(values).any(axis=1))
 
     def margins(self, outputs: Tensor) -> Tensor:
         """Log-odds of each wanted class: against the label, or against all others for a target."""
@@ -136,7 +138,7 @@ class ClassGoal:
 
     def fall(self, outputs: Tensor) -> Tensor:
         """How far the label's probability fell, the paper's fidelity [outputs]."""
-        return torch.tensor(self.before[self.label]) - outputs[:, self.label]
+        return self.before[self.label] - outputs[:, self.label]
 
     def decidedness(self, outputs: Tensor) -> Tensor:
         """Probability of the new class minus the largest other one [outputs]."""

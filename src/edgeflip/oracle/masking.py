@@ -125,13 +125,13 @@ class MaskedOracle:
         if self._store is None:
             answers = self._ask(masks[first])
             self._store = AnswerStore(answers.size(1))
-            self._store.add(keys, answers)
+            self._store.add(keys.numpy(), answers.numpy())
             return answers[index]
-        known, answers = self._store.find(keys)
+        known, answers = (torch.from_numpy(part) for part in self._store.find(keys.numpy()))
         missing = ~known
         if bool(missing.any()):
             answers[missing] = self._ask(masks[first[missing]])
-            self._store.add(keys[missing], answers[missing])
+            self._store.add(keys[missing].numpy(), answers[missing].numpy())
         return answers[index]
 
     def _ask(self, masks: Tensor) -> Tensor:

@@ -26,10 +26,13 @@ from edgeflip.oracle.calling import (
     ModelCall,
     advice,
     bind_call,
+    count_edges,
+    count_nodes,
     device_for,
     joined,
 )
 from edgeflip.oracle.dense_path import DenseVersions, binds_graphs, offers_dense_path
+from edgeflip.oracle.modules import Freeze, state_of
 from edgeflip.oracle.outputs import (
     OutputReader,
     Returns,
@@ -52,6 +55,9 @@ DENSE_NODE_LIMIT = 128
 # Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
 _DENSE_BATCH, _SPARSE_BATCH = 1024, 256
 
+# Of large graphs so many nodes at once stay in the cache: a half to a quarter of the time.
+_CACHED_NODES = 10_000
+
 
 class ModelOracle:
     """Any PyG graph classifier, or regression model, as an oracle.
@@ -66,7 +72,7 @@ class ModelOracle:
             function of model and batch that returns the output. Found out from the signature when
             left out; functions take a list.
         batch_size: Graphs per call of the model, at most; when left out, what is fastest: 1024 on the
-            dense path, 256 on the sparse one.
+            dense path, 256 on the sparse one, fewer of large graphs.
         memory: Bytes that the inputs and activations of one call may take, by a rough estimate;
             batches of large graphs are cut to fit.
         device: Where the model runs; the device of its parameters by default.
@@ -125,7 +131,8 @@ class ModelOracle:
         self._reader = OutputReader(task, returns, known, names)
         self.device = device_for(model, device)
         self._users = 0
-        self._saved: list[tuple[Any, str, bool]] = []
+        self._before = Freeze()
+        self._local: threading.local
         self._prepare_runtime()
         if path == "dense" and not self._is_dense_model:
             raise ConfigError(
@@ -190,13 +197,16 @@ class ModelOracle:
         wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
         if wrong is not None:
             raise no_graph(wrong)
+        if not len(graphs):
+            return torch.empty(0, self._reader.num_columns or 0)
         answers = []
         with self.frozen(), torch.no_grad():
-            step = self._chunk(graphs[0]) if len(graphs) else 1
+            # Whole graphs go through the sparse path, where smaller batches stay in the cache.
+            step = min(self._chunk(graphs[0]), self.batch_size or _SPARSE_BATCH)
             for start in range(0, len(graphs), step):
                 part = list(graphs[start : start + step])
                 answers.append(self._reader.read(self._outputs(part), len(part)))
-        return torch.cat(answers) if answers else torch.empty(0, self._reader.num_columns or 0)
+        return torch.cat(answers)
 
     def predict(self, graphs: Sequence[Data]) -> Tensor:
         """Predicted classes of graphs [len(graphs)]."""
@@ -209,11 +219,20 @@ class ModelOracle:
             space: What is edited.
             rows: Normalised candidates [rows, width].
         """
-        answers = []
+        if getattr(self._local, "depth", 0) and not torch.is_grad_enabled():
+            return self._edited_answers(space, rows)
         with self.frozen(), torch.no_grad():
-            step = self._step(space.input)
-            for part in rows.split(step) if len(rows) > step else (rows,)[: len(rows)]:
-                answers.append(self._reader.read(self._edited_outputs(space, part), len(part)))
+            return self._edited_answers(space, rows)
+
+    def _edited_answers(self, space: EditSpace, rows: Tensor) -> Tensor:
+        step, count = self._step(space.input), len(rows)
+        if 0 < count <= step:
+            return self._reader.read(self._edited_outputs(space, rows), count)
+        answers = [
+            self._reader.read(self._edited_outputs(space, part), len(part))
+            for part in rows.split(step)
+            if len(part)
+        ]
         return torch.cat(answers) if answers else torch.empty(0, self._reader.num_columns or 0)
 
     def soft_logits(
@@ -244,10 +263,9 @@ class ModelOracle:
         """A short hash of the model's weights, or of its name when it has none."""
         digest = hashlib.sha256(type(self.model).__name__.encode())
         if isinstance(self.model, nn.Module):
-            for key, value in sorted(self.model.state_dict().items()):
+            for key, value in state_of(self.model):
                 digest.update(key.encode())
-                flat = value.detach().cpu().contiguous().flatten()
-                digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
+                digest.update(_bytes_of(value))
         return digest.hexdigest()[:16]
 
     @contextmanager
@@ -261,33 +279,24 @@ class ModelOracle:
             return
         with self._lock:
             if not self._users:
+                self._before = Freeze.before(self.model)
                 try:
-                    self._freeze(self.model)
+                    self._before.begin(self.model)
                 except BaseException:
                     # Ctrl-C in between must not leave a model half frozen.
-                    self._thaw()
+                    self._before.end()
                     raise
             self._users += 1
+        self._local.depth = getattr(self._local, "depth", 0) + 1
         try:
             yield
         finally:
+            self._local.depth -= 1
             with self._lock:
                 self._users -= 1
                 if not self._users:
-                    self._thaw()
+                    self._before.end()
                     self._local = threading.local()
-
-    def _thaw(self) -> None:
-        for owner, attribute, value in self._saved:
-            setattr(owner, attribute, value)
-
-    def _freeze(self, model: nn.Module) -> None:
-        modules = [(module, "training", module.training) for module in model.modules()]
-        parameters = [(each, "requires_grad", each.requires_grad) for each in model.parameters()]
-        self._saved = modules + parameters
-        model.eval()
-        for parameter in model.parameters():
-            parameter.requires_grad_(False)
 
     def _prepare_runtime(self) -> None:
         self._lock = threading.Lock()
@@ -295,12 +304,12 @@ class ModelOracle:
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what belongs to running threads, for copies and worker processes."""
-        left_out = ("_call", "_lock", "_local", "_saved")
+        left_out = ("_call", "_lock", "_local", "_before")
         return {key: value for key, value in vars(self).items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take back a copied state, with locks of its own and calls to its own model."""
-        vars(self).update(state, _users=0, _saved=[])
+        vars(self).update(state, _users=0, _before=Freeze())
         self._call = bind_call(self.model, self.call)
         self._prepare_runtime()
 
@@ -327,16 +336,17 @@ class ModelOracle:
         return self._is_dense_model and max(layers) <= 64
 
     def _edited_outputs(self, space: EditSpace, rows: Tensor) -> Any:
-        if isinstance(space, PairEdits) and self.uses_dense_path(space.input):
-            return self._dense_outputs(space, rows)
+        if isinstance(space, PairEdits):
+            versions = self._bound_to(space.pairs)
+            if versions is None and self.uses_dense_path(space.input):
+                versions = self._versions(space.pairs)
+            if versions is not None:
+                bound = versions
+                return self._guarded(lambda: bound.logits(space, rows))
         if self._call.batched:
             batch = space.batch(rows, self.device)
             return self._guarded(lambda: self._call.on_batch(batch))
         return self._outputs(space.apply(rows))
-
-    def _dense_outputs(self, space: PairEdits, rows: Tensor) -> Any:
-        versions = self._versions(space.pairs)
-        return self._guarded(lambda: versions.logits(space, rows))
 
     def dense_versions(self, space: PairEdits) -> DenseVersions | None:
         """A graph on the dense path of our own GCN; None for other models."""
@@ -346,12 +356,18 @@ class ModelOracle:
 
     def _versions(self, pairs: PairSpace) -> DenseVersions:
         """The model bound to a graph, once per graph and thread."""
-        known: DenseVersions | None = getattr(self._local, "versions", None)
-        if known is None or known.pairs is not pairs:
-            most = self._step(pairs.graph)
-            known = self._guarded(lambda: DenseVersions(self.model, pairs, self.device, most))
+        known = self._bound_to(pairs)
+        if known is None:
+            most, earlier = self._step(pairs.graph), getattr(self._local, "versions", None)
+            known = self._guarded(
+                lambda: DenseVersions(self.model, pairs, self.device, most, earlier)
+            )
             self._local.versions = known
         return known
+
+    def _bound_to(self, pairs: PairSpace) -> DenseVersions | None:
+        known: DenseVersions | None = getattr(self._local, "versions", None)
+        return known if known is not None and known.pairs is pairs else None
 
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
@@ -365,13 +381,12 @@ class ModelOracle:
                 f"expected graphs with the same attributes and widths, got ones that cannot be batched: "
                 f"{one_line(error)}"
             ) from error
-        return self._guarded(
-            lambda: self._call.on_batch(batch.to(self.device) if self._moves else batch)
-        )
-
-    @property
-    def _moves(self) -> bool:
-        return self.device.type != "cpu"
+        if self.device.type != "cpu":
+            if isinstance(batch, dict):
+                batch = {name: value.to(self.device) for name, value in batch.items()}
+            else:
+                batch = batch.to(self.device)
+        return self._guarded(lambda: self._call.on_batch(batch))
 
     @property
     def takes_batches(self) -> bool:
@@ -408,8 +423,8 @@ class ModelOracle:
 
     def _chunk(self, graph: Data) -> int:
         """Graphs per call: the batch size, or fewer when graphs of this size would not fit."""
-        nodes, edges = int(graph.num_nodes or 1), int(graph.num_edges)
-        width = graph.x[0].numel() if isinstance(graph.x, Tensor) and graph.x.size(0) else 1
+        nodes, edges = max(1, count_nodes(graph)), count_edges(graph)
+        width = max(1, graph.x.numel() // nodes) if isinstance(graph.x, Tensor) else 1
         # Four activations of the wider of features and 256 units, plus indices and messages per edge.
         per_graph = 4 * nodes * (width + 4 * max(width, 256)) + edges * (16 + 4 * min(width, 256))
         dense = self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT)
@@ -418,4 +433,15 @@ class ModelOracle:
         limit = self.batch_size or (
             _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
         )
+        if self.batch_size is None and nodes > DENSE_NODE_LIMIT:
+            limit = min(limit, max(1, _CACHED_NODES // nodes))
         return max(1, min(limit, self.memory // per_graph))
+
+
+def _bytes_of(value: Tensor) -> bytes:
+    """The numbers of a tensor as they lie in memory."""
+    plain = value.detach().cpu().contiguous()
+    # NumPy knows most types of numbers, but not all.
+    known = plain.dtype in (torch.float32, torch.float64)
+    flat = plain if known or not plain.numel() else plain.flatten().view(torch.uint8)
+    return flat.numpy().tobytes()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor
 
+from edgeflip.core import all_finite
 from edgeflip.errors import ConfigError, OracleError, shown
 
 Returns: TypeAlias = Literal["logits", "probabilities", "labels"]
@@ -62,14 +63,14 @@ class OutputReader:
         matrix = as_matrix(output, count).detach().cpu()
         self._check_whole(matrix)
         matrix = matrix if matrix.dtype == torch.float64 else matrix.float()
-        if not bool(torch.isfinite(matrix).all()):
+        if not all_finite(matrix):
             raise OracleError(
                 "expected finite numbers from the model, got NaN or infinity; check its weights and input."
             )
         if self.task == "regression":
             self._check_columns(matrix, "value")
             values = matrix.float()
-            if not bool(torch.isfinite(values).all()):
+            if not all_finite(values):
                 raise OracleError(
                     "expected values that single precision can hold, got larger ones; let the model return "
                     "smaller numbers."
@@ -170,6 +171,10 @@ def checked_names(
 
 def as_matrix(output: Any, count: int) -> Tensor:
     """Whatever a model gave as one row of class scores per graph [count, C]."""
+    # What is refused is said below.
+    is_matrix = isinstance(output, Tensor) and output.dim() == 2 and output.numel() > 0
+    if is_matrix and output.size(0) == count:
+        return cast(Tensor, output)
     if not isinstance(output, Tensor):
         try:
             output = torch.as_tensor(output)

@@ -6,20 +6,28 @@ it to choose what to ask about; no answer rests on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from edgeflip.core import PAD, PairEdits, PairSpace
 from edgeflip.errors import NotApplicableError, OracleError
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
+from edgeflip.oracle.dense_gcn import DenseGraph
 from edgeflip.oracle.goal import Goal
 from edgeflip.oracle.model import ModelOracle
-from edgeflip.oracle.weighted import SoftGraphs
+from edgeflip.oracle.outputs import two_columns
+from edgeflip.oracle.weighted import BACKWARD_PASSES, SoftGraphs
 
-SLOPE_PASSES = 3
-"""What a slope counts beside answers: a pass forward, and a backward one that takes as long as two."""
+SLOPE_PASSES = 1 + BACKWARD_PASSES
+"""What a slope counts beside answers: a pass forward and one backward."""
+
+
+# Nodes of all states whose slopes are taken together; of more the cache does not keep what they need.
+_CACHED_NODES = 20_000
 
 
 class PairSlopes(Protocol):
@@ -78,19 +86,31 @@ class _MessageSlopes:
             assert versions is not None
             assert versions.bound is not None
             bound, matrices = versions.bound, versions.matrices(self._space, rows)
-            messages = bound.layers.messages(matrices).detach().requires_grad_()
-            with torch.enable_grad():
-                logits = oracle.logits_with(lambda: bound.logits_of_messages(messages), len(rows))
-                outputs = logits if oracle.task == "regression" else logits.softmax(dim=1)
-                margin = self._goal.margins(outputs).amax(dim=1).sum()
-                (gradient,) = torch.autograd.grad(margin, messages)
+            messages = bound.layers.messages(matrices)
+            with torch.no_grad():
+                gradient = bound.layers.gradient(bound.projected, messages, self._pull(bound))
         both, matrices = (gradient + gradient.transpose(1, 2)).cpu(), matrices.cpu()
         if bound.layers.normalize:
-            change = _normalised_change(both, messages.detach().cpu(), matrices)
+            change = _normalised_change(both, messages.cpu(), matrices)
         else:
             change = torch.where(matrices > 0.5, -both, both)
         u, v = self._space.pairs.ends(ids)
         return change.flatten(1)[:, u * change.size(1) + v]
+
+    def _pull(self, bound: DenseGraph) -> Callable[[Tensor], Tensor]:
+        """The derivative of the best margin in the embeddings, from the embeddings."""
+        weight, bias = bound.classify
+
+        def pull(embeddings: Tensor) -> Tensor:
+            scores = functional.linear(embeddings, weight, bias).requires_grad_()
+            with torch.enable_grad():
+                logits = two_columns(scores, "logits")
+                outputs = logits if self._oracle.task == "regression" else logits.softmax(dim=1)
+                margin = self._goal.margins(outputs).amax(dim=1).sum()
+                (gradient,) = torch.autograd.grad(margin, scores)
+            return gradient @ weight
+
+        return pull
 
 
 def _normalised_change(both: Tensor, messages: Tensor, matrices: Tensor) -> Tensor:
@@ -151,6 +171,9 @@ class _WeightSlopes:
 
     def of(self, rows: Tensor, ids: Tensor) -> Tensor:
         """See `PairSlopes`."""
+        together = max(1, _CACHED_NODES // self._space.pairs.num_nodes)
+        if len(rows) > together:
+            return torch.cat([self.of(part, ids) for part in rows.split(together)])
         used = rows[rows != PAD].unique()
         outside = used[~torch.isin(used, ids)]
         soft = self._soft(torch.cat([ids, outside]))

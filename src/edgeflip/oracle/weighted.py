@@ -4,9 +4,9 @@ A weight of 0 is a removed edge, a weight of 1 an ordinary edge. Weights enter t
 `edge_weight`, before degrees are normalised, so that a graph of zeros and ones gets the answer of the
 graph that is really edited.
 
-Many graphs are asked about at once. Our own GCN gets them as one stack of adjacency matrices, smaller
-graphs padded with nodes that nothing is connected to; other models as one block-diagonal graph. In
-both, no graph's answer depends on another's weights.
+Many graphs are asked about at once. Our own GCN gets those of similar size as one stack of adjacency
+matrices, smaller graphs padded with nodes that nothing is connected to; other models get all as one
+block-diagonal graph. In both, no graph's answer depends on another's weights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace, stacked_adjacency, stacked_rows
+from edgeflip.core import PairSpace, size_buckets, stacked_adjacency, stacked_rows
 from edgeflip.errors import NotApplicableError, OracleError
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.masking import is_plain_gcn
@@ -31,6 +31,9 @@ _STACK_CELLS = 1_600_000
 
 # Soft and hard answers may differ in their last digits, but not by more than this.
 _TOLERANCE = 1e-3
+
+BACKWARD_PASSES = 2
+"""What a backward pass counts beside a forward one, since it takes about twice as long."""
 
 
 class SoftGraphs:
@@ -45,7 +48,8 @@ class SoftGraphs:
     Attributes:
         owner: The graph of each weighted pair [pairs].
         original: The weights of the unchanged graphs: 1 for edges, 0 for other pairs [pairs].
-        passes: How many graphs with weights the model was asked about, for each of the graphs.
+        passes: Model passes so far for each of the graphs. Answers that gradients are taken of count two
+            more, for the pass backward.
 
     Raises:
         NotApplicableError: If the oracle takes no weights.
@@ -75,7 +79,7 @@ class SoftGraphs:
         self.passes = 0
         self._counts: list[int] = counts.tolist()
         self._backend: _Backend = (
-            _Stacked(cast(ModelOracle, inner), spaces, pairs)
+            _Stacks(cast(ModelOracle, inner), spaces, pairs)
             if _fits_stack(inner, spaces)
             else _Blocks(inner, spaces, pairs)
         )
@@ -95,7 +99,8 @@ class SoftGraphs:
             Logits [graphs, C], or [versions, graphs, C].
         """
         versions = weights.reshape(-1, weights.size(-1))
-        self.passes += len(versions)
+        differentiated = torch.is_grad_enabled() and versions.requires_grad
+        self.passes += (1 + BACKWARD_PASSES * differentiated) * len(versions)
         logits = self._backend.logits(versions)
         return logits.reshape(*weights.shape[:-1], len(self), -1)
 
@@ -133,18 +138,7 @@ class SoftGraphs:
 
 def batches(spaces: Sequence[PairSpace]) -> list[list[int]]:
     """Places of graphs that are best asked about together: many at once, but of similar size."""
-    groups: list[list[int]] = []
-    smallest = 0
-    for index in sorted(range(len(spaces)), key=lambda each: spaces[each].num_nodes):
-        nodes = spaces[index].num_nodes
-        # Padding by a quarter costs less than a batch of its own.
-        similar = bool(groups) and nodes <= 1.25 * smallest + 2
-        if similar and (len(groups[-1]) + 1) * nodes * nodes <= _STACK_CELLS:
-            groups[-1].append(index)
-        else:
-            groups.append([index])
-            smallest = nodes
-    return groups
+    return size_buckets([space.num_nodes for space in spaces], cells=_STACK_CELLS)
 
 
 class _Backend(Protocol):
@@ -164,7 +158,33 @@ def _fits_stack(oracle: Any, spaces: Sequence[PairSpace]) -> bool:
     )
 
 
-class _Stacked:
+class _Stacks:
+    """Our own GCN on stacks of adjacency matrices, one for all graphs of similar size."""
+
+    def __init__(
+        self, oracle: ModelOracle, spaces: Sequence[PairSpace], pairs: Sequence[Tensor]
+    ) -> None:
+        groups = [sorted(group) for group in batches(spaces)]
+        self._stacks = [
+            _Stack(oracle, [spaces[index] for index in group], [pairs[index] for index in group])
+            for group in groups
+        ]
+        own = torch.arange(sum(len(ids) for ids in pairs)).split([len(ids) for ids in pairs])
+        self._pairs = [torch.cat([own[index] for index in group]) for group in groups]
+        self._order = torch.tensor([index for group in groups for index in group]).argsort()
+
+    def logits(self, versions: Tensor) -> Tensor:
+        """See `_Backend`."""
+        if len(self._stacks) == 1:
+            return self._stacks[0].logits(versions)
+        parts = zip(self._stacks, self._pairs, strict=True)
+        logits = [
+            stack.logits(versions[:, own]).unflatten(0, (len(versions), -1)) for stack, own in parts
+        ]
+        return torch.cat(logits, dim=1)[:, self._order].flatten(0, 1)
+
+
+class _Stack:
     """Our own GCN on one stack of adjacency matrices."""
 
     def __init__(

@@ -37,9 +37,13 @@ def likely_additions(
         may_undo: Whether an edge of the removal set may come back.
         check: Called now and then; what it raises ends the work.
 
+    Raises:
+        NotApplicableError: If the graph is too large to rate all of its pairs.
+
     Returns:
         For every target pair ids, most likely first, padded with -1 [sets, candidates].
     """
+    links.check_size(space.pairs)
     choices = space.limits.additions
     if may_undo:
         choices = torch.cat([choices, sets[sets != PAD].unique()])

@@ -14,9 +14,15 @@ from edgeflip.search.finish import (
     Finish,
     certificate_of,
     certify,
+    confirm_together,
     reduce_flips,
 )
+from edgeflip.search.outcome import (
+    Ended,
+    Outcome,
+)
 from edgeflip.search.problem import (
+    Preference,
     Problem,
 )
 from edgeflip.search.ranking import (
@@ -44,13 +50,12 @@ from edgeflip.search.selection import (
     Selection,
 )
 from edgeflip.search.session import (
-    Ended,
-    Outcome,
     Search,
     Watch,
 )
 from edgeflip.search.summary import (
     counted_edits,
+    fault_in_short,
     proof_in_words,
 )
 
@@ -66,6 +71,7 @@ __all__ = [
     "Flips",
     "Mix",
     "Outcome",
+    "Preference",
     "Problem",
     "Provenance",
     "Ranking",
@@ -81,7 +87,9 @@ __all__ = [
     "Watch",
     "certificate_of",
     "certify",
+    "confirm_together",
     "counted_edits",
+    "fault_in_short",
     "make_ranking",
     "needs_of",
     "proof_in_words",

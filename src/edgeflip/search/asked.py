@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -50,19 +51,16 @@ class AskedLog:
 
     def steps(self, goal: Goal, output: Tensor) -> tuple[Step, ...]:
         """How near the search came as it went on, from the output on the input: a step per change."""
-        kept: list[Step] = []
         if not self._blocks:
             return ()
-        best = float(goal.margins(output[None]).nan_to_num(nan=-math.inf).max())
-        # All at once: there are many small blocks.
-        margins = goal.margins(torch.cat([outputs for *_, outputs in self._blocks]))
-        nearest = (
-            margins.nan_to_num(nan=-math.inf)
-            .amax(dim=1)
-            .split([len(outputs) for *_, outputs in self._blocks])
-        )
-        for (calls, ring, smallest, _), margin in zip(self._blocks, nearest, strict=True):
-            best = max(best, float(margin.max()))
+        # All at once, the input first: there are many small blocks.
+        sizes = [1, *(len(outputs) for *_, outputs in self._blocks)]
+        outputs = torch.cat([output[None], *(outputs for *_, outputs in self._blocks)])
+        margins = np.nan_to_num(goal.margins(outputs).numpy(), nan=-math.inf).max(axis=1)
+        starts = np.cumsum([0, *sizes[:-1]])
+        nearest = np.maximum.accumulate(np.maximum.reduceat(margins, starts))[1:].tolist()
+        kept: list[Step] = []
+        for (calls, ring, smallest, _), best in zip(self._blocks, nearest, strict=True):
             step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
             last = kept[-1] if kept else None
             if last is None or (last.margin, last.smallest, last.ring) != (

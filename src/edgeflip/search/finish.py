@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from edgeflip.core import EditSpace
-from edgeflip.oracle import checked_answers
+from edgeflip.oracle import AnyOracle, answers_together, checked_answers
+from edgeflip.search.flips import OrderedFlips
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
-from edgeflip.search.result import Certificate, Counterfactual
+from edgeflip.search.result import Certificate, Counterfactual, Stage
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
 from edgeflip.search.session import Search
 from edgeflip.search.summary import conditions_of
+from edgeflip.support import cpu_seconds
 
 # Candidates of a certificate that are asked about at once.
 _CERTIFIED_AT_ONCE = 4096
@@ -69,6 +73,9 @@ def certify(search: Search[Any, Any], most: int) -> None:
         if count > most:
             break
         most -= count
+        if cost == 1 and search.tried_all_alone(level):
+            tried.append(count)
+            continue
         complete = True
         for ranks in torch.arange(count).split(_CERTIFIED_AT_ONCE) if count else ():
             _, complete = search.take(level.rows(ranks))
@@ -100,12 +107,48 @@ class Answers:
         smallest: The one that costs least; of several the best.
         first: The one that was found first.
         flips: How many distinct flips there were in all.
+        asked: What the search was told of the best flips, before they were confirmed [best, columns].
     """
 
     best: tuple[Counterfactual, ...] = ()
     smallest: Counterfactual | None = None
     first: Counterfactual | None = None
     flips: int = 0
+    asked: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Flips, and the inputs with their edits really made.
+
+    Attributes:
+        indices: The flips.
+        edited: The edited inputs.
+    """
+
+    indices: list[int]
+    edited: list[Data]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.indices)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """How the flips of a search are looked at.
+
+    Attributes:
+        order: Indices of those that may be told, best first [some flips].
+        scores: Scores of all flips, NaN where nobody looked [flips].
+        shares: On what share of noisy copies each reaches the goal, where that was tried [flips].
+        by_cost: Indices of all flips, those that cost least first [flips].
+    """
+
+    order: Tensor
+    scores: Tensor
+    shares: Tensor | None
+    by_cost: Tensor
 
 
 class Finish:
@@ -128,38 +171,62 @@ class Finish:
         self._known: set[int] = set()
         self._cut: dict[int, bool] = {}
 
+    @property
+    def oracle(self) -> AnyOracle:
+        """Who is asked about the edited inputs."""
+        return self._search.problem.oracle
+
     def answers(self) -> Answers:
         """The best flips, the smallest and the first, each re-checked on the really edited input."""
-        search, selection = self._search, self._selection
-        if not search.found:
+        if not self._search.found:
             return Answers()
+        plan, flips = self._plan, self._flips
+        # One question about all that will be told, as far as one can know.
+        self._confirm(self._at_first)
+        if self._selection.number is None:
+            chosen = self._best(plan.order)
+        else:
+            chosen = self._different(plan.order, plan.scores[plan.order])
+        least, first = self._least(plan.by_cost), min(self._outputs, default=None)
+        others = [index for index in dict.fromkeys((least, first)) if index is not None]
+        told = self._entries(chosen, [index for index in others if index not in chosen])
+        ranked = self._ranked(chosen, told)
+        return Answers(
+            best=tuple(told[index] for index in ranked),
+            smallest=None if least is None else told[least],
+            first=None if first is None else told[first],
+            flips=len(flips.rows),
+            asked=flips.outputs[ranked],
+        )
+
+    @cached_property
+    def _flips(self) -> OrderedFlips:
+        return self._search.store.ordered()
+
+    @cached_property
+    def _plan(self) -> _Plan:
+        """In which order flips are looked at, before any is confirmed."""
+        search, selection, flips = self._search, self._selection, self._flips
         with search.stage("rank"):
-            flips = search.store.ordered()
             scores, order = flips.scores, self._whole_first
             if self._minimal:
                 order = without_supersets(order, flips.rows, limit=self._wanted())
         shares: Tensor | None = None
         if selection.robust:
             order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])
-        by_cost = self._by_cost(self._whole_first)
-        if selection.number is None:
-            # One question about all that will be told, as far as one can know.
-            self._confirm([*order[: selection.limit].tolist(), 0, *by_cost[:1].tolist()])
-            chosen = self._best(order)
-        else:
+        if selection.number is not None:
             order = order[: max(LOOKED_AT, selection.limit)]
             order = order[~contain_others(flips.rows[order])]
-            chosen = self._different(order, scores[order])
-            self._confirm([0])
-        told = self._entries(chosen, None if shares is None else shares[chosen])
-        least, first = self._least(by_cost), min(self._outputs, default=None)
-        told |= self._entries([i for i in (least, first) if i is not None and i not in told], None)
-        return Answers(
-            best=tuple(told[index] for index in self._ranked(chosen, told)),
-            smallest=None if least is None else told[least],
-            first=None if first is None else told[first],
-            flips=len(flips.rows),
-        )
+        return _Plan(order, scores, shares, self._by_cost(self._whole_first))
+
+    @property
+    def _at_first(self) -> list[int]:
+        """The flips that will be told, where nothing goes wrong."""
+        plan, limit = self._plan, self._selection.limit
+        chosen = plan.order[:limit]
+        if self._selection.number is not None:
+            chosen = plan.order[self._diverse(plan.order, plan.scores[plan.order])]
+        return [*chosen.tolist(), 0, *plan.by_cost[:1].tolist()]
 
     def _wanted(self) -> int:
         """How many of the flips without needless moves are looked at."""
@@ -170,8 +237,7 @@ class Finish:
 
     def _by_robustness(self, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Flips tried on noisy copies: their new order, scores, and shares of copies, by index."""
-        search, selection = self._search, self._selection
-        flips = search.store.ordered()
+        search, selection, flips = self._search, self._selection, self._flips
         rows = flips.rows[order]
         with search.stage("noise"):
             found, calls = robustness(search.problem, rows, selection)
@@ -181,44 +247,60 @@ class Finish:
         scores = torch.full((len(flips.rows),), torch.nan)
         rated = rate(search.ranking, search.features(rows, flips.outputs[order], found))
         scores[order] = _weighed(rated, found)
-        costs = search.space.costs(rows).sum(dim=1)
         cut = disconnecting(search.space, rows)
-        order = order[best_first(scores[order], rows, costs, cut)]
+        order = order[best_first(scores[order], rows, flips.costs[order], cut)]
         return order, scores, shares
 
     @cached_property
     def _whole_first(self) -> Tensor:
         """Indices of all flips, best first; of those that score alike the ones that disconnect nothing."""
-        flips = self._search.store.ordered()
+        flips = self._flips
         order = flips.order
         first = order[:_LOOKED_INTO]
         cut = disconnecting(self._search.space, flips.rows[first])
         self._cut = dict(zip(first.tolist(), cut.tolist(), strict=True))
-        if not bool(cut.any()) or bool(cut.all()):
+        if len(set(self._cut.values())) == 1:
             return order
-        rows, scores = flips.rows[first], flips.scores[first]
-        costs = self._search.space.costs(rows).sum(dim=1)
-        return torch.cat([first[best_first(scores, rows, costs, cut)], order[len(first) :]])
+        better = best_first(flips.scores[first], flips.rows[first], flips.costs[first], cut)
+        return torch.cat([first[better], order[len(first) :]])
 
     def _by_cost(self, order: Tensor) -> Tensor:
         """Indices of all flips, those that cost least first and of these in an order [flips]."""
-        flips = self._search.store.ordered()
-        costs = self._search.space.costs(flips.rows).sum(dim=1)
-        return order[costs[order].argsort(stable=True)]
+        return order[self._flips.costs[order].argsort(stable=True)]
+
+    def first_told(self) -> Told:
+        """The flips that will be told where nothing goes wrong, to be asked about beside others."""
+        return self._edited(self._at_first if self._search.found else [])
+
+    def _edited(self, indices: Iterable[int]) -> Told:
+        """The really edited inputs of some flips that nobody has asked about."""
+        fresh = [index for index in dict.fromkeys(indices) if index not in self._known]
+        if not fresh:
+            return Told([], [])
+        with self._search.stage("verify"):
+            return Told(fresh, self._search.space.apply(self._flips.rows[fresh]))
 
     def _confirm(self, indices: Iterable[int]) -> None:
         """Ask about the really edited inputs of some flips, of each one once."""
-        fresh = [index for index in dict.fromkeys(indices) if index not in self._known]
-        if not fresh:
-            return
-        search = self._search
-        with search.stage("verify"):
-            edited = search.space.apply(search.store.ordered().rows[fresh])
-            outputs = checked_answers(search.problem.oracle, edited)
-            search.clock.add_calls("verify", len(edited))
-            hits = search.goal.reached(outputs).tolist()
-        self._known.update(fresh)
-        columns = zip(fresh, outputs, hits, strict=True)
+        told = self._edited(indices)
+        if len(told):
+            with self._search.stage("verify"):
+                outputs = checked_answers(self._search.problem.oracle, told.edited)
+            self.take(told, outputs)
+
+    def take(self, told: Told, outputs: Tensor, spent: Stage | None = None) -> None:
+        """Note what the really edited inputs of flips gave.
+
+        Args:
+            told: The flips.
+            outputs: What the oracle says of them [flips, columns].
+            spent: The time it took, where nobody has counted it.
+        """
+        clock = self._search.clock
+        clock.add("verify", Stage(oracle_calls=len(told)) + (spent or Stage()))
+        self._known.update(told.indices)
+        hits = self._search.goal.reached(outputs).tolist()
+        columns = zip(told.indices, outputs.unbind(), hits, strict=True)
         self._outputs |= {index: output for index, output, hit in columns if hit}
 
     def _best(self, order: Tensor) -> list[int]:
@@ -234,17 +316,19 @@ class Finish:
 
     def _different(self, order: Tensor, scores: Tensor) -> list[int]:
         """Choose different ones; when one is not confirmed, choose again without it."""
-        selection, rows = self._selection, self._search.store.ordered().rows
         while True:
-            chosen: list[int] = order[
-                diverse(scores, rows[order], number=selection.limit, diversity=selection.diversity)
-            ].tolist()
+            chosen: list[int] = order[self._diverse(order, scores)].tolist()
             self._confirm(chosen)
             if all(index in self._outputs for index in chosen):
                 return chosen
             failed = torch.tensor(sorted(self._known - self._outputs.keys()))
             stays = ~torch.isin(order, failed)
             order, scores = order[stays], scores[stays]
+
+    def _diverse(self, order: Tensor, scores: Tensor) -> Tensor:
+        """Places in an order of good and different flips."""
+        selection, rows = self._selection, self._flips.rows[order]
+        return diverse(scores, rows, number=selection.limit, diversity=selection.diversity)
 
     def _least(self, by_cost: Tensor) -> int | None:
         """The confirmed flip that costs least."""
@@ -256,14 +340,22 @@ class Finish:
                 return index
         return None
 
-    def _entries(self, indices: list[int], shares: Tensor | None) -> dict[int, Counterfactual]:
-        """Confirmed flips as counterfactuals."""
+    def _entries(self, chosen: list[int], others: list[int]) -> dict[int, Counterfactual]:
+        """Confirmed flips as counterfactuals; those that were not chosen were not tried on noisy copies."""
+        indices = [*chosen, *others]
         if not indices:
             return {}
-        search, flips = self._search, self._search.store.ordered()
+        search, flips, shares = self._search, self._flips, self._plan.shares
         outputs = torch.stack([self._outputs[index] for index in indices])
         rows = flips.rows[indices]
-        scores = rate(search.ranking, search.features(rows, outputs, shares))
+        if shares is None:
+            scores, tried = search.scores(rows, outputs), [None] * len(indices)
+        else:
+            some, count = shares[chosen], len(chosen)
+            scores = search.scores(rows[:count], outputs[:count], some)
+            if others:
+                scores = torch.cat([scores, search.scores(rows[count:], outputs[count:])])
+            tried = [*some.tolist(), *[None] * len(others)]
         columns = zip(
             indices,
             search.space.edits(rows),
@@ -271,7 +363,7 @@ class Finish:
             search.goal.fall(outputs).tolist(),
             scores.tolist(),
             flips.found_at[indices].tolist(),
-            [None] * len(indices) if shares is None else shares.tolist(),
+            tried,
             self._which_cut(indices),
             strict=True,
         )
@@ -293,22 +385,41 @@ class Finish:
         """Which of some flips disconnect the input; most were looked at before."""
         unknown = [index for index in indices if index not in self._cut]
         if unknown:
-            rows = self._search.store.ordered().rows[unknown]
+            rows = self._flips.rows[unknown]
             found = disconnecting(self._search.space, rows).tolist()
             self._cut |= dict(zip(unknown, found, strict=True))
         return [self._cut[index] for index in indices]
 
     def _ranked(self, chosen: list[int], told: Mapping[int, Counterfactual]) -> list[int]:
         """The chosen ones, best first by what the really edited inputs gave."""
-        if not chosen:
-            return []
-        rows = self._search.store.ordered().rows[chosen]
+        if len(chosen) < 2:
+            return chosen
         scores = torch.tensor([told[index].score for index in chosen])
         if self._selection.robust:
             scores = _weighed(scores, torch.tensor([told[index].robustness for index in chosen]))
-        costs = self._search.space.costs(rows).sum(dim=1)
         cut = torch.tensor([told[index].disconnects for index in chosen])
-        return [chosen[place] for place in best_first(scores, rows, costs, cut).tolist()]
+        order = best_first(scores, self._flips.rows[chosen], self._flips.costs[chosen], cut)
+        return [chosen[place] for place in order.tolist()]
+
+
+def confirm_together(finishes: Sequence[Finish]) -> None:
+    """Ask at once about what many searches will tell where nothing goes wrong; nothing is lost if not asked.
+
+    Args:
+        finishes: The flips of searches for one oracle.
+    """
+    if len(finishes) < 2:
+        return
+    asked = [(each, told) for each in finishes if len(told := each.first_told())]
+    if not asked:
+        return
+    started, cpu_started = time.perf_counter(), cpu_seconds()
+    parts = answers_together(finishes[0].oracle, [told.edited for _, told in asked])
+    count = sum(map(len, parts))
+    seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu_started
+    for (each, told), outputs in zip(asked, parts, strict=True):
+        share = len(told) / count
+        each.take(told, outputs, Stage(share * seconds, 0, share * cpu))
 
 
 def disconnecting(space: EditSpace, rows: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ class OrderedFlips:
         found_at: Which candidate each was, counted from 0 [flips].
         outputs: What the oracle said of them [flips, columns].
         scores: Their scores [flips].
+        costs: What they cost [flips].
         order: Their indices, best first [flips].
     """
 
@@ -30,6 +31,7 @@ class OrderedFlips:
     found_at: Tensor
     outputs: Tensor
     scores: Tensor
+    costs: Tensor
     order: Tensor
 
 
@@ -55,12 +57,13 @@ class FlipStore:
         self._outputs: list[Tensor] = []
         self._scores: list[Tensor] = []
         self._leader: tuple[Tensor, float] | None = None
+        self._count = 0
         self._ordered: OrderedFlips | None = None
         self.smallest: float = math.inf
 
     def __len__(self) -> int:
         """Number of flips, repeats included."""
-        return sum(map(len, self._rows))
+        return self._count
 
     @property
     def widest(self) -> int:
@@ -70,6 +73,7 @@ class FlipStore:
     def add(self, rows: Tensor, found_at: Tensor, outputs: Tensor) -> None:
         """Take in flips."""
         self._rows.append(rows)
+        self._count += len(rows)
         self._found_at.append(found_at)
         self._outputs.append(outputs)
         self._leader = self._ordered = None
@@ -80,8 +84,13 @@ class FlipStore:
         if not self._rows:
             return torch.empty(0, dtype=torch.long), -math.inf
         if self._leader is None:
-            rows, scores = self.best(1)
-            self._leader = rows[0], round(float(scores[0]), SCORE_DECIMALS)
+            rows, scores = self._all_rows(), self._all_scores()
+            first = int(scores.numpy().argmax())
+            # A single move cannot be needless.
+            if self._minimal and rows.size(1) > 1 and int((rows[first] != PAD).sum()) > 1:
+                rows, scores = self.best(1)
+                first = 0
+            self._leader = rows[first], round(float(scores[first]), SCORE_DECIMALS)
         return self._leader
 
     def best(self, limit: int) -> tuple[Tensor, Tensor]:
@@ -94,24 +103,34 @@ class FlipStore:
     def ordered(self) -> OrderedFlips:
         """Flips without repeats and their order; worked out again only when there are more."""
         if self._ordered is None:
-            rows = self._all_rows()
+            rows, scores = self._all_rows(), self._all_scores()
+            found_at, outputs = _together(self._found_at), _together(self._outputs)
             distinct = first_occurrences(candidate_keys(rows))
-            rows, scores = rows[distinct], self._all_scores()[distinct]
-            found_at = torch.cat(self._found_at)[distinct]
-            outputs = torch.cat(self._outputs)[distinct]
-            order = best_first(scores, rows, self._costs(rows).sum(dim=1))
-            self._ordered = OrderedFlips(rows, found_at, outputs, scores, order)
+            if not bool(distinct.all()):
+                rows, scores, found_at, outputs = (
+                    part[distinct] for part in (rows, scores, found_at, outputs)
+                )
+            costs = self._costs(rows).sum(dim=1)
+            order = best_first(scores, rows, costs)
+            self._ordered = OrderedFlips(rows, found_at, outputs, scores, costs, order)
         return self._ordered
 
     def _all_rows(self) -> Tensor:
         width = self.widest
-        return torch.cat([widened(part, width) for part in self._rows])
+        return _together(
+            [part if part.size(1) == width else widened(part, width) for part in self._rows]
+        )
 
     def _all_scores(self) -> Tensor:
         # Only those that came since: a flip is scored once.
         for index in range(len(self._scores), len(self._rows)):
             self._scores.append(self._score(self._rows[index], self._outputs[index]))
-        return torch.cat(self._scores)
+        return _together(self._scores)
+
+
+def _together(parts: list[Tensor]) -> Tensor:
+    """Blocks as one; mostly there is one."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def count_moves(rows: Tensor) -> Tensor:

@@ -62,8 +62,11 @@ def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
         rows: All flips [flips, width].
         limit: At most this many.
     """
+    if not len(order) or rows.size(1) == 1:
+        return order[:limit]
     sizes = (rows != PAD).sum(dim=1)
-    if not len(sizes) or bool(sizes.min() == sizes.max()):
+    least, most = sizes.aminmax()
+    if least == most:
         return order[:limit]
     known = candidate_keys(rows).sort().values
     kept: list[Tensor] = []
@@ -71,7 +74,7 @@ def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
         kept.append(part[~_have_redundant_moves(rows[part], known)])
         if sum(map(len, kept)) >= limit:
             break
-    return torch.cat(kept)[:limit] if kept else order
+    return torch.cat(kept)[:limit]
 
 
 def contain_others(rows: Tensor) -> Tensor:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,21 @@ GoalT = TypeVar("GoalT", bound=Goal)
 
 
 @dataclass(frozen=True, eq=False)
+class Preference(Generic[SpaceT]):
+    """What answers should keep beyond what is allowed: searched first, set aside where nothing keeps it.
+
+    Attributes:
+        name: What it is, as the end of "within …".
+        without: The space in which it is set aside.
+        fault: Says what is wrong with edits, in words; empty where nothing is.
+    """
+
+    name: str
+    without: SpaceT
+    fault: Callable[[Any], str]
+
+
+@dataclass(frozen=True, eq=False)
 class Problem(Generic[SpaceT, GoalT]):
     """One input to explain; nobody changes it.
 
@@ -26,6 +42,7 @@ class Problem(Generic[SpaceT, GoalT]):
         output: The oracle's output on the input [columns].
         oracle: The oracle, not metered.
         stream: What random numbers come from; see `rng`.
+        preference: What `space` keeps by preference alone, if anything.
     """
 
     space: SpaceT
@@ -33,6 +50,12 @@ class Problem(Generic[SpaceT, GoalT]):
     output: Tensor
     oracle: AnyOracle
     stream: str = "0"
+    preference: Preference[SpaceT] | None = None
+
+    @property
+    def keeps_preference(self) -> bool:
+        """Whether the space is the preferred one, and another is left for a second try."""
+        return self.preference is not None and self.space is not self.preference.without
 
     def __repr__(self) -> str:
         """What may be edited, and what is wanted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -17,6 +18,9 @@ from edgeflip.support import check_fields
 
 SCORE_DECIMALS = 4
 """Scores are compared to this many decimals: batch size alone moves the last digits."""
+
+# Up to this largest size the weights of all sizes are kept in a table.
+_TABLED = 1000
 
 
 class RankingPolicy(Protocol):
@@ -97,12 +101,24 @@ class SizeWeightedFidelity:
 
     def weight(self, size: Tensor) -> Tensor:
         """W(x), the weight of size x."""
-        inside = (size >= 1) & (size <= self.max_size)
-        return torch.where(inside, torch.cos(self.gamma * (size - 1)) ** 2, 0.0)
+        if size.is_floating_point() or self.max_size > _TABLED:
+            return _weight(size, self.gamma, self.max_size)
+        return _weights(self.gamma, self.max_size)[size.clamp(0, self.max_size + 1)]
 
     def __call__(self, fidelity: Tensor, size: Tensor) -> Tensor:
         """Scores of counterfactuals [counterfactuals]."""
         return fidelity * self.weight(size)
+
+
+@lru_cache(maxsize=64)
+def _weights(gamma: float, max_size: int) -> Tensor:
+    """The weights of all sizes up to the first that has none, looked up for every flip [max_size + 2]."""
+    return _weight(torch.arange(max_size + 2), gamma, max_size)
+
+
+def _weight(size: Tensor, gamma: float, max_size: int) -> Tensor:
+    inside = (size >= 1) & (size <= max_size)
+    return torch.where(inside, torch.cos(gamma * (size - 1)) ** 2, 0.0)
 
 
 @dataclass(frozen=True)
@@ -360,11 +376,14 @@ def best_first(scores: Tensor, rows: Tensor, costs: Tensor, cut: Tensor | None =
         costs: What they cost [counterfactuals].
         cut: Which of them disconnect the input; none where nobody looked [counterfactuals].
     """
+    if len(scores) == 1:
+        return torch.zeros(1, dtype=torch.long)
     last = np.iinfo(np.int64).max
     ids = rows.numpy()
-    ids = np.sort(np.where(ids == PAD, last, ids), axis=1)
+    if ids.shape[1] > 1:
+        ids = np.sort(np.where(ids == PAD, last, ids), axis=1)
     sizes = costs.numpy()
-    rounded = -np.round(scores.double().numpy(), SCORE_DECIMALS)
+    rounded = -scores.double().numpy().round(SCORE_DECIMALS)
     columns = [ids[:, column] for column in reversed(range(ids.shape[1]))]
     parts = [] if cut is None else [cut.numpy()]
     return torch.from_numpy(np.lexsort([*columns, sizes, *parts, rounded]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from edgeflip.core import Edits, EditSpace, FactualSubgraph
 from edgeflip.errors import ConfigError, EdgeflipError
 from edgeflip.oracle import Goal, GoalReading, OutputReading
 from edgeflip.search.summary import counted_edits, summary
-from edgeflip.support import checksum, read_json, write_json
+from edgeflip.support import read_json, write_json
 
 if TYPE_CHECKING:
     from edgeflip.draw import Picture
@@ -56,6 +56,8 @@ class Counterfactual(OutputReading):
             none were tried.
         disconnects: Whether the edits leave the input in more parts than it has; False where that means
             nothing.
+        fault: What is wrong with the input after the edits by the rules that were preferred, in words,
+            such as those of chemistry; empty where nothing is, None where nobody asked.
         effects: The output after every part of the edits: that of subset `b` takes the moves whose
             bits are set in `b`, in their order; None where nobody asked (`answer.with_effects`).
         forbidden: The numbers of those parts that the constraints do not allow; None where unknown.
@@ -69,6 +71,7 @@ class Counterfactual(OutputReading):
     ring: int | None = None
     robustness: float | None = None
     disconnects: bool = False
+    fault: str | None = None
     effects: tuple[tuple[float, ...], ...] | None = field(default=None, compare=False)
     forbidden: tuple[int, ...] | None = field(default=None, compare=False)
 
@@ -78,6 +81,11 @@ class Counterfactual(OutputReading):
         text = str(self.edits)
         edits = text if len(text) <= 80 else f"{self.size} edits"
         return f"<Counterfactual {edits}: ({output}), score {self.score:.3f}>"
+
+    @property
+    def possible(self) -> bool | None:
+        """Whether it keeps the rules that were preferred, None where nobody asked; see `fault`."""
+        return None if self.fault is None else not self.fault
 
     @property
     def size(self) -> int:
@@ -274,10 +282,15 @@ class CounterfactualSet(GoalReading):
     def __post_init__(self) -> None:
         """Where nobody says which is the smallest and which came first, look among those kept."""
         kept = self.counterfactuals
-        least = min(kept, key=lambda entry: entry.cost, default=None)
-        first = min(kept, key=lambda entry: entry.found_at, default=None)
-        object.__setattr__(self, "smallest", (self.smallest or least) if kept else None)
-        object.__setattr__(self, "first", (self.first or first) if kept else None)
+        least, first = self.smallest, self.first
+        if not kept:
+            least = first = None
+        elif least is None:
+            least = min(kept, key=lambda entry: entry.cost)
+        if kept and first is None:
+            first = min(kept, key=lambda entry: entry.found_at)
+        object.__setattr__(self, "smallest", least)
+        object.__setattr__(self, "first", first)
 
     @property
     def graph(self) -> Data:
@@ -383,6 +396,7 @@ class CounterfactualSet(GoalReading):
             "ring": entry.ring,
             "robustness": entry.robustness,
             "disconnects": entry.disconnects,
+            "possible": entry.possible,
         }
 
     def to_frame(self) -> Any:
@@ -401,21 +415,9 @@ class CounterfactualSet(GoalReading):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole answer as plain values for JSON, with a checksum against tampering."""
-        payload: dict[str, Any] = {
-            "format": FORMAT,
-            "space": self.space.to_dict(),
-            "goal": self.goal.to_dict(),
-            "output": list(self.output),
-            "counterfactuals": [_plain(entry) for entry in self.counterfactuals],
-            "smallest": _plain(self.smallest),
-            "first": _plain(self.first),
-            "factual": asdict(self.factual) if self.factual else None,
-            "trace": asdict(self.trace),
-            "provenance": asdict(self.provenance),
-            "certificate": asdict(self.certificate) if self.certificate else None,
-        }
-        payload["checksum"] = checksum(payload)
-        return payload
+        from edgeflip.search.writing import plain_answer
+
+        return plain_answer(self)
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> CounterfactualSet:
@@ -436,11 +438,3 @@ class CounterfactualSet(GoalReading):
     def load_json(cls, path: str | Path) -> CounterfactualSet:
         """Read an answer that `save_json` wrote."""
         return cls.from_dict(read_json(path))
-
-
-def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
-    if entry is None:
-        return None
-    plain = {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
-    tables = ("effects", "forbidden")
-    return {key: value for key, value in plain.items() if key not in tables or value is not None}

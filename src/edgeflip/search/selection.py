@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ LOOKED_AT = 300
 
 NOISED = 64
 """So many of the best flips are tried on noisy copies, or as many as are kept."""
+
+# Of a call that names none.
+_USUAL_NOISE = Noise()
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Selection:
     number: int | None = None
     diversity: float = 0.5
     robust: int = 0
-    noise: Noise = field(default_factory=Noise)
+    noise: Noise = _USUAL_NOISE
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -88,7 +91,8 @@ class Selection:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for provenance."""
-        return asdict(self)
+        # Their fields are plain; `asdict` would take longer than many a search.
+        return {**vars(self), "noise": dict(vars(self.noise))}
 
 
 def diverse(scores: Tensor, rows: Tensor, *, number: int, diversity: float) -> Tensor:

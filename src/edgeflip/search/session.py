@@ -6,18 +6,18 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias
 
 import torch
 from torch import Tensor
 
-from edgeflip.core import Edits, FactualSubgraph, padded
+from edgeflip.core import Edits, FactualSubgraph, Level, padded
 from edgeflip.errors import EditError
 from edgeflip.oracle import Budget, MeteredOracle, SearchEnded, checked_answers
 from edgeflip.search.asked import AskedLog
 from edgeflip.search.flips import FlipStore, count_moves
 from edgeflip.search.minimal import Reductions
+from edgeflip.search.outcome import Outcome
 from edgeflip.search.problem import GoalT, Problem, SpaceT
 from edgeflip.search.ranking import (
     SCORE_DECIMALS,
@@ -27,7 +27,7 @@ from edgeflip.search.ranking import (
     highest_score,
     rate,
 )
-from edgeflip.search.result import Step, StopReason
+from edgeflip.search.result import Step
 from edgeflip.search.selection import Selection
 from edgeflip.search.timing import StageClock
 
@@ -39,38 +39,6 @@ _REDUCED_AT_ONCE = 64
 
 Watch: TypeAlias = Callable[[Step], object]
 """Called with every step of a search; returns False to end it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What became of candidates.
-
-    Attributes:
-        outputs: The oracle's outputs, NaN where a candidate was refused [candidates, columns].
-        reached: Where the goal was reached and no rule objected [candidates].
-    """
-
-    outputs: Tensor
-    reached: Tensor
-
-    def __repr__(self) -> str:
-        """How many candidates there were, and how many reached the goal."""
-        return (
-            f"Outcome({len(self.reached)} candidates, {int(self.reached.sum())} reached the goal)"
-        )
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Why a method ended of its own accord.
-
-    Attributes:
-        reason: As `Trace.stopped_by` says it.
-        because: What to tell people when nothing was found.
-    """
-
-    reason: StopReason = "exhausted"
-    because: str = ""
 
 
 class Search(Generic[SpaceT, GoalT]):
@@ -87,6 +55,8 @@ class Search(Generic[SpaceT, GoalT]):
         stops_at_first: Whether as few flips as the selection wants end the search.
         minimal: Whether flips with needless moves will be left out.
         watch: Called with every step.
+        until_found: What may be spent until anything is found, where that is less than the budget: the
+            rest is left for another try.
 
     Attributes:
         problem: The input and the goal; `space`, `goal` and `output` are its parts.
@@ -114,12 +84,16 @@ class Search(Generic[SpaceT, GoalT]):
         stops_at_first: bool = False,
         minimal: bool = False,
         watch: Watch | None = None,
+        until_found: Budget | None = None,
     ) -> None:
         self.problem = problem
         self.space: SpaceT = problem.space
         self.goal: GoalT = problem.goal
         self.output = problem.output
         self.oracle = MeteredOracle(problem.oracle, budget, space=problem.space, ends_search=True)
+        self._budget = self.oracle.budget
+        if until_found is not None:
+            self.oracle.budget = until_found.over(self._budget)
         self.clock = StageClock(self.oracle)
         self.ranking: Ranking = ranking or SizeWeightedFidelity()
         self.selection = selection or Selection()
@@ -131,12 +105,12 @@ class Search(Generic[SpaceT, GoalT]):
         self.ring: int | None = None
         self.tried: list[int] | None = None
         self.proposals = self.rejected = 0
-        self.store = FlipStore(self._scores, problem.space.costs, minimal=minimal)
+        self.store = FlipStore(self.scores, problem.space.costs, minimal=minimal)
         self._stop_after = self.selection.enough if stops_at_first else None
         self._watch = watch
         self.oracle.on_asked = None if watch is None else self._tell
         # From where it starts: questions before the first candidate bring it no nearer.
-        self._nearest = self._margin(problem.output[None])
+        self._nearest = -math.inf if watch is None else self._margin(problem.output[None])
         self._closing = False
         self._ceilings: dict[tuple[int, int | None], float] = {}
         self._reductions = Reductions()
@@ -247,7 +221,7 @@ class Search(Generic[SpaceT, GoalT]):
         if key not in self._ceilings:
             last = self.space.max_cost if largest is None else largest
             sizes = torch.arange(least, max(least, last) + 1)
-            falls = torch.tensor(self.goal.ceiling).expand(len(sizes))
+            falls = torch.full((len(sizes),), self.goal.ceiling)
             self._ceilings[key] = round(highest_score(self.ranking, falls, sizes), SCORE_DECIMALS)
         return self._ceilings[key]
 
@@ -302,8 +276,25 @@ class Search(Generic[SpaceT, GoalT]):
         """The end, once the search is over."""
         return self.oracle.ended
 
+    def follow(self, earlier: Search[SpaceT, GoalT]) -> None:
+        """Go on after another search for the same input.
+
+        What that one spent counts here, and what it was told is known.
+        """
+        self.oracle.follow(earlier.oracle, earlier.space, self.space)
+        for name, stage in earlier.clock.stages().items():
+            self.clock.add(name, stage)
+        self.proposals, self.rejected = earlier.proposals, earlier.rejected
+        self.asked, self._nearest = earlier.asked, earlier._nearest
+        self._rings = list(earlier._rings)
+
+    def release(self) -> None:
+        """Let the whole budget be spent."""
+        self.oracle.budget = self._budget
+
     def begin_closing(self) -> None:
         """What is asked about from now on belongs to no ring, and no end is in its way."""
+        self.release()
         self._closing = True
         self._rings.append((self.proposals, None))
 
@@ -321,21 +312,22 @@ class Search(Generic[SpaceT, GoalT]):
             allowed = space.check(rows)
             everything = bool(allowed.all())
             asked = rows if everything else rows[allowed]
-        with clock.stage("oracle"):
-            answers = self.oracle.answer(space, asked)
-        with clock.stage("check"):
-            if everything:
-                outputs = answers
-            else:
+            with clock.stage("oracle"):
+                answers = self.oracle.answer(space, asked)
+            complete = not bool(answers.isnan().any())
+            outputs = answers
+            if not everything:
                 outputs = torch.full((len(rows), answers.size(1)), torch.nan)
                 outputs[allowed] = answers
+                self.rejected += int((~allowed).sum())
             if rows.size(1) == 1:
-                self._tried_alone.append(rows[~outputs.isnan().any(dim=1)].flatten())
+                whole = everything and complete
+                known = rows if whole else rows[~outputs.isnan().any(dim=1)]
+                self._tried_alone.append(known.flatten())
             reached = self._keep(rows, outputs)
-            self.rejected += int((~allowed).sum())
             self.proposals += len(rows)
         self._record(answers)
-        return Outcome(outputs, reached), not bool(answers.isnan().any())
+        return Outcome(outputs, reached), complete
 
     def _rows(self, candidates: Tensor | Sequence[Edits]) -> Tensor:
         """Candidates as rows of ids, or a sentence why they are none."""
@@ -368,6 +360,13 @@ class Search(Generic[SpaceT, GoalT]):
         known = torch.isin(rows, torch.cat(self._tried_alone)) | ~used
         return known.all(dim=1) & (count_moves(rows) == 2)
 
+    def tried_all_alone(self, level: Level) -> bool:
+        """Whether every set of a level of single moves was asked about, and none was refused."""
+        if self.space.has_rules or not self._tried_alone:
+            return False
+        rows, known = level.rows(torch.arange(level.count)), torch.cat(self._tried_alone)
+        return rows.size(1) == 1 and bool(torch.isin(rows, known).all())
+
     def steps(self) -> tuple[Step, ...]:
         """How near the search came as it went on: a step wherever that changed."""
         return self.asked.steps(self.goal, self.output)
@@ -394,11 +393,12 @@ class Search(Generic[SpaceT, GoalT]):
         margins = self.goal.margins(outputs).nan_to_num(nan=-math.inf)
         return float(margins.max()) if margins.numel() else -math.inf
 
-    def _scores(self, rows: Tensor, outputs: Tensor) -> Tensor:
+    def scores(self, rows: Tensor, outputs: Tensor, shares: Tensor | None = None) -> Tensor:
+        """Scores of flips, see `features` [flips]."""
         if not hasattr(self.ranking, "rate"):
             # Most rankings look at two figures alone.
             return self.ranking(self.goal.fall(outputs), self.space.costs(rows).sum(dim=1))
-        return rate(self.ranking, self.features(rows, outputs))
+        return rate(self.ranking, self.features(rows, outputs, shares))
 
     def _keep(self, rows: Tensor, outputs: Tensor) -> Tensor:
         """Store what reached the goal; where that is [candidates]."""
@@ -411,6 +411,7 @@ class Search(Generic[SpaceT, GoalT]):
             indices = self._first_confirmed(rows, indices)
         if indices.numel():
             self.store.add(rows[indices], indices + self.proposals, outputs[indices])
+            self.release()
         return reached
 
     def _by_the_rules(self, rows: Tensor, outputs: Tensor, indices: Tensor) -> Tensor:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 # Further answers that a summary tells.
 _SHOWN = 4
 
+# Per cent below which a share is not told exactly.
+_LEAST_SHARE = 0.01
+
 if TYPE_CHECKING:
     from edgeflip.core import EditSpace
     from edgeflip.search.result import Certificate, Counterfactual, CounterfactualSet
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 def summary(answer: CounterfactualSet) -> str:
     """What was found, what is proven, and what it took, a sentence each."""
     told = [_outcome(answer), _proof(answer), _best(answer), _others(answer), _effort(answer)]
-    told += _warnings(answer)
+    told += [_looked_at(answer), *_warnings(answer)]
     return " ".join(sentence for sentence in told if sentence)
 
 
@@ -27,8 +30,19 @@ def _outcome(answer: CounterfactualSet) -> str:
     after = answer.goal.describe(smallest.output)
     # What is asked of a value does not show in the value itself.
     asked = f"; wanted was {answer.goal.wanted}" if hasattr(answer.goal, "threshold") else ""
-    parts = ", leaving the graph in more parts" if smallest.disconnects else ""
-    return f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{parts}."
+    return f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{_but(smallest)}."
+
+
+def _but(entry: Counterfactual, *, shortly: bool = False) -> str:
+    """What speaks against the input after the edits, to end a sentence."""
+    if entry.fault:
+        return f" ({fault_in_short(entry)})" if shortly else f": {entry.fault}"
+    return ", leaving the graph in more parts" if entry.disconnects else ""
+
+
+def fault_in_short(entry: Counterfactual) -> str:
+    """What is wrong with the input after the edits, without why; empty where nothing is."""
+    return "; ".join(part.partition(",")[0] for part in (entry.fault or "").split("; ") if part)
 
 
 def _phrase(answer: CounterfactualSet, entry: Counterfactual) -> str:
@@ -43,8 +57,8 @@ def _best(answer: CounterfactualSet) -> str:
         return ""
     size = counted_edits(best.size)
     phrase = answer.space.in_words(best.edits)
-    parts = ", leaving the graph in more parts" if best.disconnects else ""
-    return f"The best-scored answer has {size}: {phrase} gives {answer.goal.describe(best.output)}{parts}."
+    after = answer.goal.describe(best.output)
+    return f"The best-scored answer has {size}: {phrase} gives {after}{_but(best)}."
 
 
 def _others(answer: CounterfactualSet) -> str:
@@ -58,6 +72,7 @@ def _others(answer: CounterfactualSet) -> str:
         return ""
     phrases = [
         f"{answer.space.in_words(entry.edits)} gives {answer.goal.describe(entry.output)}"
+        f"{_but(entry, shortly=True)}"
         for entry in others[:_SHOWN]
     ]
     more = f"; {len(others) - _SHOWN} more are in answer.counterfactuals" if others[_SHOWN:] else ""
@@ -111,6 +126,17 @@ def counted_edits(count: int) -> str:
 def _effort(answer: CounterfactualSet) -> str:
     asked = answer.trace.oracle_calls
     return f"The model was asked about {asked:,} graph{'s'[: asked != 1]}."
+
+
+def _looked_at(answer: CounterfactualSet) -> str:
+    """How many of the edits that may be made were looked at, where they are a small part."""
+    notes = answer.trace.notes
+    seen, allowed = notes.get("rated", notes.get("pool")), notes.get("allowed")
+    if not isinstance(seen, int) or not isinstance(allowed, int) or 2 * seen > allowed:
+        return ""
+    share = 100 * seen / allowed
+    told = f"{share:.2g} %" if share >= _LEAST_SHARE else f"less than {_LEAST_SHARE} %"
+    return f"Of {allowed:,} edits that are allowed, {seen:,} were looked at ({told})."
 
 
 def _warnings(answer: CounterfactualSet) -> list[str]:

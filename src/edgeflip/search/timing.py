@@ -34,8 +34,9 @@ class StageClock:
         """Begin a stage, perhaps inside another."""
         self._book()
         # Before the stage is open: Ctrl-C may come at any moment.
-        self._seconds.setdefault(name, 0.0)
-        self._calls.setdefault(name, 0)
+        if name not in self._calls:
+            self._seconds[name] = 0.0
+            self._calls[name] = 0
         self._open.append(name)
 
     def leave(self) -> None:
@@ -52,6 +53,11 @@ class StageClock:
         if name not in self._seconds:
             self._seconds[name], self._calls[name] = 0.0, 0
         self._added[name] = self._added.get(name, Stage()) + more
+
+    @property
+    def spent(self) -> float:
+        """Seconds that were spent elsewhere."""
+        return sum(stage.seconds for stage in self._added.values())
 
     def stages(self) -> dict[str, Stage]:
         """Totals so far, in order of first use."""

@@ -49,7 +49,8 @@ QUALITY = Layout(
     "quality",
     "Validity is the share of all explained graphs with a counterfactual: errors and timeouts count "
     "against it. The rest are means over the graphs with one. The paper prints no first size for methods "
-    "that make a single counterfactual.",
+    "that make a single counterfactual. Connected: answers that leave the graph in no more parts than it "
+    "has. Possible: answers that keep the rules of chemistry, asked of molecules alone.",
 )
 MOTIF = Layout("motif", "Share of the edits with an end in the motif that made the original class.")
 MINIMALITY = Layout(
@@ -149,7 +150,9 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
     kept: Callable[[str], bool] = results.has_motif if needs_motif else lambda _: True
     rows = []
     for dataset in filter(kept, results.datasets):
-        for name, lines in measures.items():
+        for name, every in measures.items():
+            known = [summaries.get((dataset, method), MethodSummary()) for method in methods]
+            lines = _where_asked(every, known)
             cells = [
                 _cell(dataset, method, lines, summaries.get((dataset, method), MethodSummary()))
                 for method in methods
@@ -166,6 +169,19 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
         methods=methods,
     )
     return without_empty_columns(table, results.methods)
+
+
+def _where_asked(lines: Lines, known: Sequence[MethodSummary]) -> Lines:
+    """Lines without what is asked of molecules alone where there are none."""
+    return tuple(
+        tuple(
+            metric
+            for metric in line
+            if "molecules" not in metric.needs
+            or any(summary[metric.name].value is not None for summary in known)
+        )
+        for line in lines
+    )
 
 
 def _cell(dataset: str, method: str, lines: Lines, summary: MethodSummary) -> Cell:

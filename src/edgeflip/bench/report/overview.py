@@ -15,6 +15,7 @@ from edgeflip.bench.report.tables import (
     Entry,
     ReportTable,
     TableRow,
+    flat,
     mark_best,
     write_number,
 )
@@ -93,8 +94,22 @@ def _columns() -> list[Metric]:
 def _overview(
     key: str, title: str, note: str, head: tuple[str, ...], rows: Sequence[TableRow]
 ) -> ReportTable:
+    """The table, without columns that are asked of molecules alone where there are none."""
+    kept = [
+        place
+        for place, metric in enumerate(_columns())
+        if "molecules" not in metric.needs
+        or any(entry.ours is not None for row in rows for entry in flat(row.cells[place]))
+    ]
     columns = tuple(metric.heading for metric in _columns())
-    return ReportTable(key, title, note, head, columns, tuple(rows))
+    return ReportTable(
+        key,
+        title,
+        note,
+        head,
+        tuple(columns[place] for place in kept),
+        tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in rows),
+    )
 
 
 def _compared(

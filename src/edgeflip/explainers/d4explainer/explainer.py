@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from edgeflip.core import PairSpace, candidate_keys, plain_adjacency, rows_from_mask
 from edgeflip.errors import GraphError, NotApplicableError
 from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.d4explainer.config import D4Config
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
 from edgeflip.explainers.d4explainer.training import (
@@ -21,7 +22,6 @@ from edgeflip.explainers.d4explainer.training import (
     features_of,
     flip_pairs,
 )
-from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Ended, Ranking, SmallestFirst
 from edgeflip.support import one_thread

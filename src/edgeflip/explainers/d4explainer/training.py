@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace, stacked_adjacency, stacked_rows
+from edgeflip.core import Buckets, PairSpace, stacked_adjacency
 from edgeflip.errors import NotApplicableError, TrainingError
 from edgeflip.explainers.d4explainer.config import DiffusionConfig
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
@@ -41,12 +41,12 @@ class DiffusionReport:
 
 @dataclass(frozen=True, eq=False)
 class GraphBatch:
-    """Graphs as dense stacks, padded to the largest.
+    """Graphs to denoise together.
 
     Attributes:
-        x: Node features [b, n, F].
-        adjacency: 0/1 without self-loops [b, n, n].
-        mask: Which nodes are there [b, n]; None when all are.
+        x: Node features, graph after graph [nodes, F].
+        adjacency: 0/1 without self-loops, padded to the largest [b, n, n].
+        buckets: Which of the graphs are denoised in one stack.
         rows: Graph, first and second node of every unordered pair, u < v [3, pairs].
         labels: What the oracle predicts [b].
         soft: The graphs with weights on all pairs, in the same order.
@@ -54,7 +54,7 @@ class GraphBatch:
 
     x: Tensor
     adjacency: Tensor
-    mask: Tensor | None
+    buckets: Buckets
     rows: Tensor
     labels: Tensor
     soft: SoftGraphs
@@ -74,14 +74,14 @@ def stack(spaces: Sequence[PairSpace], labels: Tensor, oracle: Oracle) -> GraphB
     """
     everything = [torch.arange(space.num_pairs) for space in spaces]
     soft = SoftGraphs(oracle, spaces, everything)
-    x = stacked_rows([features_of(space.graph) for space in spaces])
-    adjacency, mask = stacked_adjacency([space.graph for space in spaces])
+    x = torch.cat([features_of(space.graph) for space in spaces])
+    adjacency, _ = stacked_adjacency([space.graph for space in spaces])
+    buckets = Buckets([space.num_nodes for space in spaces])
     rows = []
     for index, space in enumerate(spaces):
         ends = space.ends(everything[index])
         rows.append(torch.cat([torch.full((1, space.num_pairs), index), ends]))
-    padding = None if bool(mask.all()) else mask
-    return GraphBatch(x, adjacency, padding, torch.cat(rows, dim=1), labels, soft)
+    return GraphBatch(x, adjacency, buckets, torch.cat(rows, dim=1), labels, soft)
 
 
 def features_of(graph: Data) -> Tensor:
@@ -228,10 +228,20 @@ class DiffusionTrainer:
         levels, count = len(sigma), len(batch.labels)
         each = sigma.repeat_interleave(count)
         noisy = flip_pairs(batch.adjacency.repeat(levels, 1, 1), each, self._generator)
-        if batch.mask is not None:
-            there = batch.mask.repeat(levels, 1).float()
-            noisy = noisy * there[:, :, None] * there[:, None, :]
-        return batch.on_pairs(self.denoiser(noisy, batch.x, each, batch.mask))
+        noisy = noisy.unflatten(0, (levels, count))
+        found, order = [], []
+        for x, part in zip(batch.buckets.stacks(batch.x), batch.buckets.parts, strict=True):
+            nodes = part.mask.size(1)
+            there = (part.mask[:, :, None] & part.mask[:, None, :]).float()
+            own = (noisy[:, part.members, :nodes, :nodes] * there).flatten(0, 1)
+            mask = None if bool(part.mask.all()) else part.mask
+            logits = self.denoiser(own, x, sigma.repeat_interleave(len(there)), mask)
+            graph, u, v = batch.rows
+            chosen = (part.places[graph] >= 0).nonzero().flatten()
+            cells = logits.unflatten(0, (levels, -1))
+            found.append(cells[:, part.places[graph[chosen]], u[chosen], v[chosen]])
+            order.append(chosen)
+        return torch.cat(found, dim=1)[:, torch.cat(order).argsort()]
 
     @torch.no_grad()
     def look(self) -> tuple[float, float]:

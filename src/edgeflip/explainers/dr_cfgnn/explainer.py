@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PAD, EditSet, FactualSubgraph
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.dr_cfgnn.config import DRCFGNNConfig
 from edgeflip.explainers.dr_cfgnn.denoise import drop_unlikely
-from edgeflip.explainers.running import PairSearch
 from edgeflip.explainers.with_links import LinkExplainer
 from edgeflip.factual import make_factual
 from edgeflip.links import LinkSettings

@@ -23,7 +23,8 @@ class BeamConfig:
         wide_width: States of the second, wider beam, which follows where the first came near.
         wide_share: Near is a margin within this share of the one that the search began with.
         max_edits: Edits of the largest states.
-        singles: Single edits that are tried exactly; where there are more, slopes choose.
+        singles: Single edits that are tried exactly; where there are more, slopes choose. Of black boxes
+            twice as many, of large graphs with slopes a quarter.
         pool: Edits that are looked at at all; in large graphs the most promising.
         leap_edits: Edits of the largest leap that sets two nodes apart.
         islands: Such leaps of each size.
@@ -31,6 +32,7 @@ class BeamConfig:
         reach_factor: The beam ends when the way left to a flip is this many times longer than the longer
             of its last two strides, taken at every level left.
         patience: Levels after the smallest flip.
+        couples: In large graphs so many moves are tried beside others, however they did alone.
         promising: Where a single edit flips, this many of the best ones are combined in all pairs, ring 3.
     """
 
@@ -39,16 +41,17 @@ class BeamConfig:
     width: int = 8
     moves: int = 16
     slope_moves: int = 8
-    wide_width: int = 40
-    wide_share: float = 0.1
+    wide_width: int = 24
+    wide_share: float = 0.25
     max_edits: int = 15
     singles: int = 400
     pool: int = 2_000
     leap_edits: int = 7
     islands: int = 8
     leap_seats: int = 2
-    reach_factor: float = 1.5
+    reach_factor: float = 3.0
     patience: int = 1
+    couples: int = 96
     promising: int = 24
 
     def __post_init__(self) -> None:
@@ -73,6 +76,7 @@ _AT_LEAST_ZERO = (
     "islands",
     "leap_seats",
     "patience",
+    "couples",
     "promising",
 )
 

@@ -10,21 +10,23 @@ prove that nothing smaller exists.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.explainers.beginning import GraphSearch, PairSearch
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
 from edgeflip.explainers.edgeflip.guided import GuidedBeam
+from edgeflip.explainers.edgeflip.large import LargeGraph, is_large
 from edgeflip.explainers.edgeflip.moves import pool_of
 from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
-from edgeflip.explainers.running import GraphSearch, PairSearch
 from edgeflip.explainers.with_links import LinkExplainer
-from edgeflip.factual import make_factual, occluded
-from edgeflip.links import LinkSettings
-from edgeflip.oracle import ClassGoal, ValueGoal, gives_values, slopes_of
+from edgeflip.factual import FactualExplainer, make_factual, occluded
+from edgeflip.links import MOST_NODES, LinkSettings
+from edgeflip.oracle import ClassGoal, PairSlopes, ValueGoal, gives_values, slopes_of
 from edgeflip.search import Ended, needs_of
 
 # Edits of ring 0 at least, where single edits are hardly enough.
@@ -49,11 +51,21 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
     name: ClassVar[str] = "edgeflip"
     config_type: ClassVar[type[EdgeFlipConfig]] = EdgeFlipConfig
     goals: ClassVar[tuple[str, ...] | None] = (ClassGoal.kind, ValueGoal.kind)
+    chemistry: ClassVar[bool] = True
+
+    _factual: tuple[str, dict[str, Any], FactualExplainer] | None = None
 
     @property
     def link_settings(self) -> LinkSettings:
         """What shapes its link model."""
         return self.config.links
+
+    def factual_explainer(self, settings: dict[str, Any]) -> FactualExplainer:
+        """Who finds the factual subgraph; kept from graph to graph, since most have the same settings."""
+        kind = self.config.factual
+        if self._factual is None or self._factual[:2] != (kind, settings):
+            self._factual = (kind, settings, make_factual(kind, settings))
+        return self._factual[2]
 
     def _needs_graphs(self) -> bool:
         return False
@@ -69,7 +81,9 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
         super()._fit([] if gives_values(oracle) else graphs, oracle)
 
     def _search(self, search: GraphSearch) -> Ended:
-        return _Rings(self, search).run()
+        # What is differentiated says so itself, and all else need not say each time that it is not.
+        with torch.no_grad():
+            return _Rings(self, search).run()
 
 
 class _Rings:
@@ -79,6 +93,7 @@ class _Rings:
         self._explainer, self._search, self._config = explainer, search, explainer.config
         asks_links = isinstance(search.goal, ClassGoal)
         self._links = getattr(explainer, "links_", None) if asks_links else None
+        self._large = LargeGraph(search, self._slopes) if is_large(search.space) else None
         # All sets of a smaller cost than this were tried.
         self._least = 1
 
@@ -89,6 +104,9 @@ class _Rings:
             search.note(without="link predictor")
         if "likelihood" in needs_of(search.ranking) and self._links is not None:
             self._explainer._tell_likelihoods(cast(PairSearch, search))
+        if self._links is not None and search.space.pairs.num_nodes > MOST_NODES:
+            search.note(without="link predictor, which rates all pairs of a graph")
+            self._links = None
         removable = self._deconstruct(ring=0)
         search.ring = 0
         end = self._small_sets(removable)
@@ -112,27 +130,32 @@ class _Rings:
         search, config = self._search, self._config
         worth = config.ring_tolerance
         sure = min(config.early_tolerance, worth)
-        for width in small_sets(search, config, removable):
+        for width in small_sets(search, config, removable, few=self._large is not None):
             # Single edits must nearly be the best; after pairs, what ends a ring is enough.
             end = self._enough(sure if width == 1 else worth, reduced=True)
             if end is not None:
                 return end
             # Where ring 0 will be enough, likely additions come before all others.
-            if search.best_score >= (1 - worth) * self._ceiling(1):
+            if self._is_nearly_best:
                 return None
         limits = search.space.limits
-        singles = torch.cat([limits.removals, limits.additions])
-        if search.found and search.smallest > 1 and len(singles) <= config.certify:
+        count = limits.removals.numel() + len(limits.missing)
+        if search.found and search.smallest > 1 and count <= config.certify:
             # The certificate of a pair needs them all anyway, and only larger sets are left to beat it.
             search.ring = 2
-            search.ask(singles[:, None])
+            search.ask(torch.cat([limits.removals, limits.additions])[:, None])
             # Rules are not asked about every flip of a large block.
             self._least = 1 if search.space.has_rules else 2
         return self._enough(worth, reduced=True)
 
     def _ring_0(self, removable: Tensor) -> None:
-        """Likely additions, with edges of the factual subgraph where larger sets are worth it."""
-        self._ask_likely(removable, self._ring0_edits, widened=False)
+        """Likely additions, with edges of the factual subgraph where larger sets are worth it.
+
+        Single ones alone are tried only where they may put the last touch to a search that is about to
+        end: the beam tries all single edits anyway.
+        """
+        if self._ring0_edits > 1 or self._is_nearly_best:
+            self._ask_likely(removable, self._ring0_edits, widened=False)
 
     def _ring_1(self, _: Tensor) -> None:
         """A larger factual subgraph and a lower threshold."""
@@ -147,12 +170,21 @@ class _Rings:
         def enough(size: int) -> bool:
             """Some levels after a flip, or when larger sets cannot score higher."""
             late = size > search.smallest + patience
-            return search.found and (late or search.best_score >= self._ceiling(size))
+            return search.found and (late or search.best_score >= share * self._ceiling(size))
 
-        slopes = slopes_of(search.oracle, search.space, search.goal)
-        pool = pool_of(search, slopes, self._config.beam.pool)
+        slopes, large = self._slopes, self._large
         search.note(led_by="inherited effects" + (f" and slopes ({slopes.name})" if slopes else ""))
-        self._beam = GuidedBeam(search, self._config.beam, pool, slopes)
+        share = 1.0
+        if large is None:
+            pool = pool_of(search, slopes, self._config.beam.pool)
+        else:
+            # A question about a large graph takes long, so good enough is enough.
+            share = 1 - self._config.ring_tolerance
+            large.close()
+            if self._enough(self._config.ring_tolerance) is not None:
+                return
+            pool = large.pool(self._config.beam.pool)
+        self._beam = GuidedBeam(search, self._config.beam, pool, slopes, apart=large is not None)
         self._beam.grow(enough)
 
     def _ring_3(self, _: Tensor) -> None:
@@ -165,6 +197,17 @@ class _Rings:
             search.ask(torch.combinations(best, 2))
 
     # What the rings share.
+
+    @cached_property
+    def _slopes(self) -> PairSlopes | None:
+        search = self._search
+        return slopes_of(search.oracle, search.space, search.goal)
+
+    @property
+    def _is_nearly_best(self) -> bool:
+        """Whether a flip was found that no single edit can score much above."""
+        worth = 1 - self._config.ring_tolerance
+        return self._search.found and self._search.best_score >= worth * self._ceiling(1)
 
     @property
     def _wants_likely(self) -> bool:
@@ -200,10 +243,13 @@ class _Rings:
         half = config.max_nodes or max(4, round(nodes / 2))
         limit = getattr(explainer, "max_nodes_", half)
         settings = {"max_nodes": limit * (1 + ring), **config.factual_settings}
+        removals = search.space.limits.removals
         seed = search.rng(f"factual {ring}").getrandbits(31)
         with search.stage("deconstruct"):
-            if isinstance(search.goal, ClassGoal):
-                factual = make_factual(config.factual, settings).explain(
+            if self._large is not None and config.factual == "occlusion":
+                factual = self._large.factual(settings["max_nodes"])
+            elif isinstance(search.goal, ClassGoal):
+                factual = explainer.factual_explainer(settings).explain(
                     search.oracle, search.space.input, search.goal.label, seed=seed
                 )
             else:
@@ -213,7 +259,8 @@ class _Rings:
             search.factual = factual
             search.note(factual_nodes=len(factual.nodes))
         ids = search.space.pairs.ids_of(factual.edges)
-        return ids[torch.isin(ids, search.space.limits.removals)]
+        everything = len(removals) == len(search.space.pairs.edge_ids)
+        return ids if everything else ids[torch.isin(ids, removals)]
 
     def _ceiling(self, least: int) -> float:
         return self._search.ceiling(least, self._config.largest)

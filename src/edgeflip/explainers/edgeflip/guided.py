@@ -11,44 +11,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from edgeflip.core import PAD, candidate_keys, first_occurrences
+from edgeflip.explainers.beginning import GraphSearch
 from edgeflip.explainers.edgeflip.config import BeamConfig
 from edgeflip.explainers.edgeflip.leaps import leaps
-from edgeflip.explainers.running import GraphSearch
+from edgeflip.explainers.edgeflip.waiting import States, Waiting
 from edgeflip.oracle import SLOPE_PASSES, PairSlopes
 
 _BLOCK = 4096
 
+# Of each state of the wide beam so many leaps of a further node are tried.
+_LEAPS_ON = 8
 
-@dataclass(frozen=True, eq=False)
-class States:
-    """Edit sets of one size from which the beam may go on.
+# With rules the beam has so many times the states and children.
+_MORE_WITH_RULES = 2
 
-    Attributes:
-        rows: Their moves [states, size].
-        margins: How far each is along every way to the goal [states, ways].
-        effects: By how much each move of the pool is expected to raise them [states, moves, ways].
-        leapt: Whether it began with a leap [states].
-    """
-
-    rows: Tensor
-    margins: Tensor
-    effects: Tensor
-    leapt: Tensor
-
-    def __len__(self) -> int:
-        """Number of states."""
-        return len(self.rows)
-
-    def at(self, index: Tensor) -> States:
-        """Some of them."""
-        return States(self.rows[index], self.margins[index], self.effects[index], self.leapt[index])
+# Pairs of moves of large graphs that are asked about at once.
+_COUPLED = 64
 
 
 class GuidedBeam:
@@ -59,6 +43,8 @@ class GuidedBeam:
         settings: Widths and limits.
         pool: Moves to grow by, the most promising first where they are too many to try all [moves].
         slopes: Where they come from, None for a black box.
+        apart: Whether the pool is a small part of a large graph: its order decides which moves are
+            tried alone, and those that moved the output either way are tried beside others.
     """
 
     def __init__(
@@ -67,19 +53,28 @@ class GuidedBeam:
         settings: BeamConfig,
         pool: Tensor,
         slopes: PairSlopes | None,
+        *,
+        apart: bool = False,
     ) -> None:
         self._search, self._settings = search, settings
         self._pool, self._slopes = pool.sort().values, slopes
-        self._by_promise = pool
+        self._by_promise, self._is_apart = pool, apart
         self._largest = min(settings.max_edits, search.space.max_cost)
-        self._waiting: dict[int, list[States]] = {}
         self._start = _margins(search, search.output[None])[0]
-        self._keep = max(settings.width, settings.wide_width)
+        # Rules refuse much of what is promising, and what they take is little beside what they cost.
+        more = _MORE_WITH_RULES if search.space.has_rules else 1
+        self._width, self._rewired = more * settings.width, more * settings.moves
         # Where there are no slopes, more questions make up for them.
-        self._moves = settings.moves if slopes else settings.moves + 2 * settings.slope_moves
+        self._moves = more * settings.moves + (0 if slopes else 2 * settings.slope_moves)
         self._singles_tried = settings.singles if slopes else 2 * settings.singles
+        if slopes and apart:
+            # They rate more of the graph than could be asked about.
+            self._singles_tried = max(1, settings.singles // 4)
         self._chance = search.generator("ties of the beam")
         self._known_rules: dict[tuple[int, ...], bool] = {}
+        self._wide = False
+        lawful = self._lawful_first if search.space.has_rules else None
+        self._waiting = Waiting(self._largest, settings.leap_seats, self._levelled, lawful)
 
     def grow(self, enough: Callable[[int], bool]) -> None:
         """Single edits, leaps, a narrow beam, and a wide one where that came near.
@@ -91,12 +86,15 @@ class GuidedBeam:
         singles = self._singles()
         if not enough(2):
             self._leap(singles)
-        nearest = self._beam(settings.width, enough)
+            if self._is_apart:
+                self._couple()
+        nearest = self._beam(self._width, enough)
         # Both are below 0 while nothing has reached the goal.
         near = settings.wide_share * float(self._start.max())
-        if not self._search.found and nearest > near:
+        if self._search.best_score <= 0 and nearest > near:
             self._search.note(widened=True)
-            self._beam(settings.wide_width, enough)
+            self._wide = True
+            self._beam(max(self._width, settings.wide_width), enough)
 
     def best_singles(self, limit: int) -> Tensor:
         """The moves that came nearest to the goal alone, best first [at most limit]."""
@@ -109,7 +107,7 @@ class GuidedBeam:
         tried = pool
         effects = torch.zeros(len(pool), self._start.numel())
         if len(pool) > self._singles_tried:
-            slopes = self._slope(torch.empty(1, 0, dtype=torch.long))
+            slopes = None if self._is_apart else self._slope(torch.empty(1, 0, dtype=torch.long))
             if slopes is None:
                 tried = self._by_promise[: self._singles_tried].sort().values
             else:
@@ -125,7 +123,9 @@ class GuidedBeam:
             probed = _margins(search, search.probe(tried[refused][:, None]))
             effects[places[refused]] = probed - self._start
         self._alone = effects
-        self._take(1, tried[:, None], margins, effects[None], torch.zeros(1, dtype=torch.bool))
+        self._waiting.add(
+            1, tried[:, None], margins, effects[None], torch.zeros(1, dtype=torch.bool)
+        )
         return effects
 
     def _leap(self, effects: Tensor) -> None:
@@ -143,39 +143,36 @@ class GuidedBeam:
             return
         rows = search.space.normalise(rows)
         margins = _margins(search, search.ask(rows).outputs)
-        sizes = (rows != PAD).sum(dim=1)
-        leapt = torch.ones(1, dtype=torch.bool)
-        for size in sizes.unique().tolist():
-            own = sizes == size
-            self._take(size, rows[own, :size], margins[own], effects[None], leapt)
+        self._waiting.add_by_size(rows, margins, effects[None], torch.ones(1, dtype=torch.bool))
 
-    def _take(
-        self,
-        size: int,
-        rows: Tensor,
-        margins: Tensor,
-        effects: Tensor,
-        leapt: Tensor,
-        parents: Tensor | None = None,
-    ) -> None:
-        """Let the best of a block wait for their level."""
-        if size >= self._largest or not len(rows):
+    def _couple(self) -> None:
+        """Try moves beside others, however they did alone."""
+        settings, search, pool = self._settings, self._search, self._pool
+        first = torch.searchsorted(pool, self._by_promise[: settings.couples])
+        if self._largest < 2 or search.smallest <= 2 or not len(first):
             return
-        parents = torch.zeros(len(rows), dtype=torch.long) if parents is None else parents
-        best = self._seated(margins, leapt[parents], self._keep)
-        owner = parents[best]
-        states = States(rows[best], margins[best], effects[owner], leapt[owner])
-        self._waiting.setdefault(size, []).append(states)
-
-    def _seated(self, margins: Tensor, leapt: Tensor, width: int) -> Tensor:
-        """Indices of the best, with some seats for those that began with a leap."""
-        best = self._chosen(margins, width)
-        seats = self._settings.leap_seats
-        where = leapt.nonzero().flatten()
-        if not seats or not len(where):
-            return best
-        together = torch.cat([best, where[self._chosen(margins[where], seats)]])
-        return together[first_occurrences(together)]
+        if self._slopes is None:
+            moved = self._alone.abs().amax(dim=1).topk(min(settings.couples, len(pool))).indices
+            one, two = torch.combinations(moved, 2).unbind(dim=1)
+        else:
+            values = []
+            for part in first.split(8):
+                slopes = self._slope(pool[part][:, None])
+                assert slopes is not None
+                values.append(slopes.scatter(1, part[:, None], -math.inf).topk(4, dim=1))
+            best = torch.cat([each.values for each in values]).flatten()
+            partners = torch.cat([each.indices for each in values]).flatten()
+            chosen = best.topk(min(2 * settings.couples, len(best))).indices
+            one, two = first[chosen // 4], partners[chosen]
+        rows = torch.stack([pool[one], pool[two]], dim=1)
+        rows = search.space.normalise(rows)
+        rows = rows[first_occurrences(candidate_keys(rows))]
+        effects = self._alone[None]
+        for part in rows.split(_COUPLED):
+            margins = _margins(search, search.ask(part).outputs)
+            self._waiting.add(2, part, margins, effects, torch.zeros(1, dtype=torch.bool))
+            if search.smallest <= 2:
+                return
 
     def _beam(self, width: int, enough: Callable[[int], bool]) -> float:
         """Level by level; the nearest it came to the goal."""
@@ -185,7 +182,7 @@ class GuidedBeam:
                 break
             if size not in self._waiting:
                 continue
-            states = self._joined(size, width)
+            states = self._waiting.best(size, width)
             if not len(states):
                 continue
             trail.append(float(states.margins.max()))
@@ -194,37 +191,20 @@ class GuidedBeam:
             self._expand(states, size)
         return max(trail)
 
-    def _joined(self, size: int, width: int) -> States:
-        """The best distinct states that wait at a size."""
-        waiting = self._waiting[size]
-        states = States(
-            torch.cat([each.rows for each in waiting]),
-            torch.cat([each.margins for each in waiting]),
-            torch.cat([each.effects for each in waiting]),
-            torch.cat([each.leapt for each in waiting]),
-        )
-        self._waiting[size] = [states]
-        distinct = first_occurrences(candidate_keys(states.rows)).nonzero().flatten()
-        states = states.at(distinct)
-        if self._search.space.has_rules:
-            return self._lawful_first(states, width)
-        return states.at(self._seated(states.margins, states.leapt, width))
-
-    def _lawful_first(self, states: States, width: int) -> States:
-        """The best states that every rule accepts, and a few that may still come to be accepted."""
-        order = self._seated(states.margins, states.leapt, 3 * width).tolist()
+    def _lawful_first(self, rows: Tensor, order: Tensor, width: int) -> Tensor:
+        """Indices of the best that every rule accepts, and of a few that may still come to be accepted."""
         space = self._search.space
         lawful: list[int] = []
         others: list[int] = []
-        for place in order:
+        for place in order.tolist():
             if len(lawful) >= width:
                 break
-            key = tuple(sorted(states.rows[place].tolist()))
+            key = tuple(sorted(rows[place].tolist()))
             if key not in self._known_rules:
-                self._known_rules[key] = space.rules_allow(states.rows[place])
+                self._known_rules[key] = space.rules_allow(rows[place])
             (lawful if self._known_rules[key] else others).append(place)
         seats = max(width - len(lawful), width // 4, 2)
-        return states.at(torch.tensor(lawful + others[:seats], dtype=torch.long))
+        return torch.tensor(lawful + others[:seats], dtype=torch.long)
 
     def _is_hopeless(self, trail: list[float], size: int) -> bool:
         """Whether the recent strides, taken at all levels left, would not reach the goal."""
@@ -241,6 +221,8 @@ class GuidedBeam:
         if not search.space.combines_freely:
             done |= ~self._allowed(states.rows, pool[:, None])
             self._rewire(states, size)
+        if self._wide:
+            self._leap_on(states, size)
         left = max(0, int((~done).sum(dim=1).max()))
         guess = self._levelled((states.margins[:, None] + states.effects).amax(dim=2))
         guess = guess.masked_fill(done, -math.inf)
@@ -263,7 +245,7 @@ class GuidedBeam:
         found = margins - states.margins[parents]
         known = ~found.isnan().any(dim=1)
         effects[parents[known], places[known]] = found[known]
-        self._take(size + 1, rows, margins, effects, states.leapt, parents)
+        self._waiting.add(size + 1, rows, margins, effects, states.leapt, parents)
 
     def _levelled(self, margins: Tensor) -> Tensor:
         """Margins to compare by.
@@ -283,8 +265,8 @@ class GuidedBeam:
         """
         if not self._search.space.has_rules:
             return guess.topk(min(self._moves, left), dim=1).indices
-        groups = [torch.isin(self._pool, ids) for ids in self._search.space.groups.values()]
-        groups = [group for group in groups if bool(group.any())]
+        present = self._search.space.pairs.is_edge(self._pool)
+        groups = [group for group in (present, ~present) if bool(group.any())]
         share = max(1, self._moves // len(groups))
         return torch.cat(
             [
@@ -320,7 +302,7 @@ class GuidedBeam:
         if size + 2 > self._largest or not len(gone):
             return
         guess = states.margins[:, None] + states.effects[:, gone] + states.effects[:, new]
-        limit = min(4 * self._settings.moves, len(gone))
+        limit = min(4 * self._rewired, len(gone))
         best = guess.amax(dim=2).topk(limit, dim=1).indices
         parents = torch.arange(len(states)).repeat_interleave(limit)
         pairs = best.flatten()
@@ -331,14 +313,44 @@ class GuidedBeam:
         fits = fits[first_occurrences(candidate_keys(rows[fits]))]
         # As many of each state as it has other children; states stand one after the other.
         owner = parents[fits]
-        chosen = fits[
-            torch.arange(len(fits)) - torch.searchsorted(owner, owner) < self._settings.moves
-        ]
+        chosen = fits[torch.arange(len(fits)) - torch.searchsorted(owner, owner) < self._rewired]
         if len(chosen):
             margins = _margins(search, _ask(search, rows[chosen]))
-            self._take(
+            self._waiting.add(
                 size + 2, rows[chosen], margins, states.effects, states.leapt, parents[chosen]
             )
+
+    def _leap_on(self, states: States, size: int) -> None:
+        """Ask about states in which one node more loses all its edges."""
+        search, pool = self._search, self._pool
+        places, incident = self._edges_of_nodes
+        there = (states.rows[:, :, None] != pool[places]).all(dim=1)
+        count = size + there.float() @ incident.T
+        fits = (count >= size + 2) & (count <= min(self._largest, search.smallest - 1))
+        lost = states.effects[:, places] * there[:, :, None]
+        guess = (states.margins[:, None] + incident @ lost).amax(dim=2)
+        best = guess.masked_fill(~fits, -math.inf).topk(min(_LEAPS_ON, len(incident)), dim=1)
+        parents, column = torch.isfinite(best.values).nonzero(as_tuple=True)
+        if not len(parents):
+            return
+        nodes = best.indices[parents, column]
+        gone = there[parents] & (incident[nodes] > 0)
+        more = torch.where(gone, pool[places], PAD).topk(int(gone.sum(dim=1).max()), dim=1).values
+        rows = search.space.normalise(torch.cat([states.rows[parents], more], dim=1))
+        distinct = first_occurrences(candidate_keys(rows))
+        rows, parents = rows[distinct], parents[distinct]
+        margins = _margins(search, _ask(search, rows))
+        leapt = torch.ones(len(states), dtype=torch.bool)
+        self._waiting.add_by_size(rows, margins, states.effects, leapt, parents)
+
+    @cached_property
+    def _edges_of_nodes(self) -> tuple[Tensor, Tensor]:
+        """Places in the pool of edges that may go, and at which nodes they end [nodes, edges]."""
+        pairs, pool = self._search.space.pairs, self._pool
+        places = pairs.is_edge(pool).nonzero().flatten()
+        ends = pairs.ends(pool[places])
+        nodes = torch.arange(pairs.num_nodes)[:, None]
+        return places, ((ends[0] == nodes) | (ends[1] == nodes)).float()
 
     @cached_property
     def _rewirings(self) -> tuple[Tensor, Tensor]:
@@ -350,23 +362,6 @@ class GuidedBeam:
         shared = (one[:, None, :, None] == two[None, :, None, :]).any(dim=0).any(dim=0)
         row, column = shared.nonzero(as_tuple=True)
         return gone[row], new[column]
-
-    def _chosen(self, margins: Tensor, width: int) -> Tensor:
-        """Indices of the best: half by their best way, half with a share for every way."""
-        margins = self._levelled(margins)
-        ways = margins.size(1)
-        best = margins.amax(dim=1).nan_to_num(nan=-math.inf)
-        if ways == 1:
-            order = best.argsort(descending=True, stable=True)[:width]
-            return order[torch.isfinite(best[order])]
-        order = best.argsort(descending=True, stable=True)[: width - width // 2]
-        share = max(1, width // 2 // ways)
-        each = margins.nan_to_num(nan=-math.inf).argsort(dim=0, descending=True, stable=True)[
-            :share
-        ]
-        together = torch.cat([order, each.flatten()])
-        together = together[first_occurrences(together)]
-        return together[torch.isfinite(best[together])]
 
     def _slope(self, rows: Tensor) -> Tensor | None:
         if self._slopes is None:

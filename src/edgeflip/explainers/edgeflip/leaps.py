@@ -18,7 +18,7 @@ def leaps(
 
     Args:
         space: What is edited.
-        pool: Moves that are looked at, ascending [moves].
+        pool: Moves whose effects are known, ascending [moves].
         effects: What each was found to do alone [moves].
         largest: Edits of the largest leap of one node.
         joined: Edits of the largest leap of two.
@@ -27,10 +27,12 @@ def leaps(
     Returns:
         Rows, padded [leaps, width].
     """
-    removals = pool[space.pairs.is_edge(pool)]
+    removals = space.groups["remove"]
     if not len(removals) or largest < 2:
         return torch.empty(0, 1, dtype=torch.long)
-    nodes = _Nodes(space, removals, effects[torch.searchsorted(pool, removals)])
+    index = torch.searchsorted(pool, removals).clamp(max=len(pool) - 1)
+    known = torch.where(pool[index] == removals, effects[index], 0.0)
+    nodes = _Nodes(space, removals, known.float())
     parts = [nodes.alone(largest), nodes.in_twos(min(joined, largest), each)]
     width = max(part.size(1) for part in parts)
     rows = torch.cat([widened(part, width) for part in parts])
@@ -49,13 +51,12 @@ class _Nodes:
         # A node one of whose edges must stay cannot be cut off.
         nodes = ((degree == loose) & (degree > 0)).nonzero().flatten()
         if len(nodes) > _MOST_NODES:
-            promise = torch.zeros(pairs.num_nodes).index_add(
-                0, ends.flatten(), effects.repeat(2).float()
-            )
+            promise = torch.zeros(pairs.num_nodes).index_add(0, ends.flatten(), effects.repeat(2))
             best = promise[nodes].topk(_MOST_NODES).indices
             nodes = nodes[best.sort().values]
         self.nodes, self.degree = nodes, degree[nodes]
         self._edges = (ends[None] == nodes[:, None, None]).any(dim=1)
+        self._promise = self._edges.float() @ effects
 
     def alone(self, largest: int) -> Tensor:
         """Each node without its edges."""
@@ -63,7 +64,7 @@ class _Nodes:
         return self._rows(self._edges[fits])
 
     def in_twos(self, largest: int, each: int) -> Tensor:
-        """Two nodes by themselves, joined; of pairs of nodes that are alike the smallest set."""
+        """Two nodes by themselves, joined; of pairs that are alike the smallest set, the most promising."""
         pairs = self._space.pairs
         one, two = torch.triu_indices(len(self.nodes), len(self.nodes), 1)
         ids = pair_ids(self.nodes[one], self.nodes[two], pairs.num_nodes)
@@ -71,8 +72,10 @@ class _Nodes:
         size = self.degree[one] + self.degree[two] + torch.where(present, -2, 1)
         fits = ((size >= 2) & (size <= largest)).nonzero().flatten()
         new = fits[~present[fits]]
-        forbidden = new[~torch.isin(ids[new], self._space.limits.additions)]
+        forbidden = new[~self._space.limits.missing.contain(ids[new])]
         fits = fits[~torch.isin(fits, forbidden)] if len(forbidden) else fits
+        promise = self._promise[one[fits]] + self._promise[two[fits]]
+        fits = fits[promise.argsort(descending=True, stable=True)]
         fits = fits[size[fits].argsort(stable=True)]
         kinds = _kinds(self._space)[self.nodes]
         low, high = kinds[one[fits]], kinds[two[fits]]

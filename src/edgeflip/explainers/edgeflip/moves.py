@@ -1,4 +1,4 @@
-"""Which single edits the beam looks at: all of them, or in large graphs the most promising."""
+"""Which single edits the beam looks at: all of them, or the most promising; `large` knows of large graphs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PairSpace
-from edgeflip.explainers.running import GraphSearch
+from edgeflip.explainers.beginning import GraphSearch
 from edgeflip.oracle import SLOPE_PASSES, PairSlopes
-
-# Edits whose slopes are taken at once; of more than that those near the factual subgraph.
-_RATED = 100_000
 
 # Steps that are told apart, and nodes up to which those between all of them are counted.
 _STEPS, _MEASURED = 4, 512
@@ -32,17 +29,13 @@ def pool_of(search: GraphSearch, slopes: PairSlopes | None, limit: int) -> Tenso
     if len(allowed) <= limit:
         return allowed
     search.note(pool=limit, allowed=len(allowed))
-    if slopes is not None and len(allowed) <= _RATED:
-        near = allowed
-    else:
-        order = _distance(search, allowed).argsort(stable=True)
-        near = allowed[order[: limit if slopes is None else _RATED]]
     if slopes is None:
-        return near
+        return allowed[_distance(search, allowed).argsort(stable=True)[:limit]]
+    search.note(rated=len(allowed))
     with search.stage("slopes"):
         search.oracle.spend(SLOPE_PASSES)
-        values = slopes.of(torch.empty(1, 0, dtype=torch.long), near)[0]
-    return near[values.topk(limit).indices]
+        values = slopes.of(torch.empty(1, 0, dtype=torch.long), allowed)[0]
+    return allowed[values.topk(limit).indices]
 
 
 def _distance(search: GraphSearch, ids: Tensor) -> Tensor:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD
+from edgeflip.core import PAD, pair_ids
+from edgeflip.explainers.beginning import GraphSearch, PairSearch
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
-from edgeflip.explainers.running import GraphSearch, PairSearch
 from edgeflip.links import LinkModel
 from edgeflip.oracle import ClassGoal
 from edgeflip.pools import PaperSpace, likely_additions, removal_sets
@@ -26,7 +27,9 @@ _FIRST_BLOCK, _BLOCK = 128, 2048
 _SMALL_BLOCK = 4096
 
 
-def small_sets(search: GraphSearch, config: EdgeFlipConfig, removable: Tensor) -> Iterator[int]:
+def small_sets(
+    search: GraphSearch, config: EdgeFlipConfig, removable: Tensor, *, few: bool = False
+) -> Iterator[int]:
     """Ask about what needs no link predictor, step by step, each made when it is reached.
 
     Single removals, single additions between nodes of the factual subgraph, pairs of removals. Where any
@@ -37,6 +40,7 @@ def small_sets(search: GraphSearch, config: EdgeFlipConfig, removable: Tensor) -
         search: The search, its factual subgraph known.
         config: How many may be removed, added and tried.
         removable: Edges of the factual subgraph that may go.
+        few: Whether single removals are enough, since a question takes long.
 
     Yields:
         How many edits the sets just asked about have.
@@ -50,6 +54,8 @@ def small_sets(search: GraphSearch, config: EdgeFlipConfig, removable: Tensor) -
         if isinstance(goal, ClassGoal) and any_class:
             centre = _most_important(search.output, goal.label, removable, outputs)
         yield 1
+    if few:
+        return
     within = _additions_within(search, centre if any_class else None)
     within = within[: config.ring0_candidates]
     if config.add.max and limits.max_added and len(within):
@@ -63,22 +69,24 @@ def small_sets(search: GraphSearch, config: EdgeFlipConfig, removable: Tensor) -
 
 def _most_important(before: Tensor, label: int, removable: Tensor, outputs: Tensor) -> Tensor:
     """The edge whose loss hurts the label most, none if it hardly does [at most 1]."""
-    left, index = outputs[:, label].nan_to_num(nan=1.0).min(dim=0)
-    hurts = bool(left <= (1 - _HURTS) * before[label])
-    return removable[index][None] if hurts else removable[:0]
+    values = np.nan_to_num(outputs[:, label].numpy(), nan=1.0)
+    index = int(values.argmin())
+    hurts = values[index] <= (1 - _HURTS) * float(before[label])
+    return removable[index : index + 1] if hurts else removable[:0]
 
 
 def _additions_within(search: GraphSearch, centre: Tensor | None) -> Tensor:
     """Missing edges between nodes of the factual subgraph, all or those at an edge [additions]."""
-    additions, pairs = search.space.limits.additions, search.space.pairs
-    if search.factual is None:
-        return additions[:0]
-    ends = pairs.ends(additions)
-    nodes = torch.tensor(search.factual.nodes, dtype=torch.long)
-    chosen = torch.isin(ends, nodes).all(dim=0)
+    pairs = search.space.pairs
+    nodes = () if search.factual is None else search.factual.nodes
+    if centre is not None and not len(centre):
+        return centre
+    one, two = torch.combinations(torch.tensor(nodes, dtype=torch.long), 2).unbind(dim=1)
+    ids = pair_ids(one, two, pairs.num_nodes)
+    chosen = search.space.limits.missing.contain(ids)
     if centre is not None:
-        chosen &= torch.isin(ends, pairs.ends(centre)).any(dim=0)
-    return additions[chosen]
+        chosen &= torch.isin(pairs.ends(ids), pairs.ends(centre)).any(dim=0)
+    return ids[chosen]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,12 @@ from torch_geometric.data import Data
 from edgeflip.core import PairEdits, PairSpace, edge_attributes, rows_from_mask
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
 from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
 from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
 from edgeflip.explainers.gcfexplainer.vertices import Aim, Start
 from edgeflip.explainers.gcfexplainer.walk import Walk
-from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget, ClassGoal, MeteredOracle, Oracle, checked_proba
 from edgeflip.search import Ended, Ranking, SmallestFirst
 from edgeflip.support import one_thread, progress_bar

@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from edgeflip.core import PAD, DenseGraphs, PairEdits, node_features
 from edgeflip.errors import NotApplicableError
 from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.gist.network import StyleNetwork, relaxed, symmetric
 from edgeflip.explainers.gist.training import (
     GISTConfig,
@@ -25,7 +26,6 @@ from edgeflip.explainers.gist.training import (
     StyleTrainer,
     overshoot_pairs,
 )
-from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Ended
 from edgeflip.support import one_thread

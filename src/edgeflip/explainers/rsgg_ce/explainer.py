@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core import DenseGraphs
 from edgeflip.explainers.base import CounterfactualExplainer
+from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.rsgg_ce.config import RSGGConfig
 from edgeflip.explainers.rsgg_ce.draws import draw_order, draw_removals, prefixes
 from edgeflip.explainers.rsgg_ce.training import (
@@ -25,7 +26,6 @@ from edgeflip.explainers.rsgg_ce.training import (
     Generated,
     ResidualGenerator,
 )
-from edgeflip.explainers.running import PairSearch
 from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Ended, Outcome
 from edgeflip.support import one_thread, progress_bar

@@ -1,0 +1,1 @@
+"""What `reach.py` is made of."""

@@ -1,0 +1,63 @@
+"""Asking about different graphs at once, in groups that fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgeflip.errors import EdgeflipError
+from edgeflip.oracle.budget import AnyOracle, checked_answers
+
+# Graphs of a group, and their nodes and columns of edges; of larger ones there are fewer in a group.
+_GRAPHS, _SIZE = 64, 20_000
+
+
+def answers_together(oracle: AnyOracle, parts: Sequence[Sequence[Data]]) -> list[Tensor]:
+    """What an oracle says of different graphs, for each part what it says of its graphs [graphs, columns].
+
+    Where it fails the parts are asked about one by one, so that the error is that of the graph that has it.
+
+    Args:
+        oracle: The oracle.
+        parts: Graphs of one size each, such as versions of one graph; none is empty.
+    """
+    if len(parts) > 1:
+        # An oracle cuts its batches by the first graph, so the largest comes first.
+        order = sorted(range(len(parts)), key=lambda place: -_size(parts[place][0]))
+        try:
+            asked = [graph for place in order for graph in parts[place]]
+            found = checked_answers(oracle, asked).split([len(parts[place]) for place in order])
+        except EdgeflipError:
+            pass
+        else:
+            by_place = dict(zip(order, found, strict=True))
+            return [by_place[place] for place in range(len(parts))]
+    return [checked_answers(oracle, part) for part in parts]
+
+
+def groups_of(graphs: Sequence[Data]) -> Iterator[range]:
+    """Places of graphs that follow each other and are explained together.
+
+    Larger groups would gain little and take memory: the edited graphs of all their answers exist at
+    the same time.
+    """
+    start = size = 0
+    for place, graph in enumerate(graphs):
+        own = _size(graph)
+        if place > start and (place - start >= _GRAPHS or size + own > _SIZE):
+            yield range(start, place)
+            start, size = place, 0
+        size += own
+    if start < len(graphs):
+        yield range(start, len(graphs))
+
+
+def _size(graph: Data) -> int:
+    """Nodes and columns of edges; PyG's own counts look at all there is in a graph."""
+    x: Any = graph.x
+    edges: Any = graph.edge_index
+    nodes = x.size(0) if isinstance(x, Tensor) and x.dim() else int(graph.num_nodes or 0)
+    return nodes + (edges.size(-1) if isinstance(edges, Tensor) and edges.dim() else 0)

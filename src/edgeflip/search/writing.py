@@ -1,0 +1,36 @@
+"""Answers as plain values for JSON; `reading` is the way back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from edgeflip.search.result import FORMAT, Counterfactual, CounterfactualSet
+from edgeflip.support import checksum
+
+
+def plain_answer(answer: CounterfactualSet) -> dict[str, Any]:
+    """What `CounterfactualSet.to_dict` gives, with a checksum against tampering."""
+    payload: dict[str, Any] = {
+        "format": FORMAT,
+        "space": answer.space.to_dict(),
+        "goal": answer.goal.to_dict(),
+        "output": list(answer.output),
+        "counterfactuals": [_plain(entry) for entry in answer.counterfactuals],
+        "smallest": _plain(answer.smallest),
+        "first": _plain(answer.first),
+        "factual": asdict(answer.factual) if answer.factual else None,
+        "trace": asdict(answer.trace),
+        "provenance": asdict(answer.provenance),
+        "certificate": asdict(answer.certificate) if answer.certificate else None,
+    }
+    payload["checksum"] = checksum(payload)
+    return payload
+
+
+def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
+    if entry is None:
+        return None
+    plain = {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
+    optional = ("effects", "forbidden", "fault")
+    return {key: value for key, value in plain.items() if key not in optional or value is not None}
