@@ -65,6 +65,21 @@ def test_parts_of_dense_graphs_and_large_sets_are_counted_as_well(seed):
     assert space.disconnects(rows).tolist() == expected
 
 
+@pytest.mark.parametrize("gone", [20, 40, 63, 100, 150])
+def test_however_many_edges_go_the_parts_are_counted_right(gone):
+    rng = random.Random(gone)
+    every = [(u, v) for v in range(20) for u in range(v)]
+    space = PairEdits.of(graph_of(every, 20))
+    around = [pair for pair in every if 7 in pair]
+    rest = [pair for pair in every if 7 not in pair]
+    sets = [rng.sample(every, gone) for _ in range(20)]
+    sets.append([*around, *rng.sample(rest, gone - len(around))])
+    rows = space.normalise(padded([space.pairs.ids_of(each) for each in sets]))
+    parts = [count_parts(20, set(every) - set(each)) for each in sets]
+    assert space.disconnects(rows).tolist() == [each > 1 for each in parts]
+    assert 1 in parts and parts[-1] > 1
+
+
 @given(st.integers(0, 10_000))
 def test_what_stays_connected_is_known_before_anybody_is_asked(seed):
     graph = random_graph(6, seed=seed, density=0.5)

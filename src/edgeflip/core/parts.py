@@ -4,6 +4,7 @@ A spanning tree of the graph makes it algebra. Every edge outside the tree has a
 tree edge has the labels of those that bridge it, added up bit by bit. Edges whose labels add up to nothing
 cut the graph, so of edges that go as many cut as their labels are linearly dependent. An edge that comes is
 one more outside the tree. What this takes depends on the number of edits, not on the size of the graph.
+Where so many edges go that labels of this length could be dependent by chance, the parts are counted.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from edgeflip.core.graphs import Edge, PairSpace
 
 # Bits of a label. With one for each edge outside the tree, and some for edges that come, nothing is left to
-# chance; where there are more of them labels are drawn, and two sums are mistaken once in 2**62.
+# chance; where there are more of them labels are drawn, and one sum is nothing by chance once in 2**62.
 _BITS, _NEW_BITS = 62, 14
+
+# Of more edges that go there are too many sums: more than 62 labels of 62 bits are always dependent.
+_MOST_GONE = 30
 
 
 def more_parts(space: PairSpace, rows: Tensor) -> Tensor:
@@ -43,11 +47,24 @@ def more_parts(space: PairSpace, rows: Tensor) -> Tensor:
     slots = torch.where(rows == PAD, PAD, space.slots(rows.clamp(min=0)))
     gone = slots >= 0
     # Only what goes can cut.
-    some = gone.any(dim=1).nonzero().flatten()
+    count = gone.sum(dim=1)
+    some = ((count > 0) & (count <= _MOST_GONE)).nonzero().flatten()
     found = torch.zeros(len(rows), dtype=torch.bool)
     if len(some):
         found[some] = space.tree.cut(slots[some], rows[some], space.ends(rows[some].clamp(min=0)))
+    many = (count > _MOST_GONE).nonzero().flatten()
+    if len(many):
+        found[many] = _counted(space, rows[many])
     return found
+
+
+def _counted(space: PairSpace, rows: Tensor) -> Tensor:
+    """The same, one set after the other [rows]."""
+    nodes, own = space.num_nodes, set(space.edge_ids.tolist())
+    before = count_parts(nodes, space.edges_of(space.edge_ids))
+    after = [own.symmetric_difference(row) - {PAD} for row in rows.tolist()]
+    parts = [count_parts(nodes, space.edges_of(torch.tensor(sorted(ids)).long())) for ids in after]
+    return torch.tensor(parts) > before
 
 
 @dataclass(frozen=True, eq=False)
