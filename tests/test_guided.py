@@ -12,6 +12,8 @@ from torch_geometric.nn import GCNConv, GINConv, global_add_pool, global_mean_po
 from conftest import random_graph
 from edgeflip import Budget, Constraints, EdgeFlip, GCNClassifier, ModelOracle, explain
 from edgeflip.core import PAD, PairEdits, PairSpace, pair_ids
+from edgeflip.explainers.edgeflip import EdgeFlipConfig
+from edgeflip.explainers.edgeflip.config import BeamConfig
 from edgeflip.explainers.edgeflip.leaps import leaps
 from edgeflip.oracle import SLOPE_PASSES, ClassGoal, slopes_of
 from edgeflip.testing import example_graphs, example_oracle
@@ -158,6 +160,48 @@ def test_where_no_gradient_flows_there_are_no_slopes():
     assert slopes_of(function, space, ClassGoal((0.6, 0.4))) is None
     labels = ModelOracle(Weighted(), returns="labels", num_classes=3)
     assert slopes_of(labels, space, ClassGoal((1.0, 0.0, 0.0))) is None
+
+
+def test_a_graph_without_edges_is_searched_whatever_the_model():
+    graph = Data(x=torch.randn(6, 5), edge_index=torch.empty(2, 0, dtype=torch.long))
+    weighted = ModelOracle(Weighted())
+    space = PairEdits.of(graph)
+    slopes = slopes_of(weighted, space, goal_of(weighted, graph))
+    assert slopes.of(ROOT, space.allowed).shape == (1, 15)
+    function = ModelOracle(weighted.predict_proba, returns="probabilities", num_classes=3)
+    logits = ModelOracle(lambda graphs: weighted.predict_proba(graphs).log(), num_classes=3)
+    for oracle in (weighted, function, logits):
+        answer = EdgeFlip().fit([], oracle).explain(graph, budget=Budget(oracle_calls=200))
+        assert answer.found or answer.trace.stopped_by == "out_of_calls"
+
+
+class Passes(Weighted):
+    """Counts the graphs that it is asked about, those that a gradient goes back through three times."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def forward(self, x, edge_index, batch, edge_weight=None):
+        logits = super().forward(x, edge_index, batch, edge_weight)
+        self.count += len(logits)
+        if logits.requires_grad:
+            logits.register_hook(self.back)
+        return logits
+
+    def back(self, gradient):
+        self.count += 2 * len(gradient)
+
+
+@pytest.mark.parametrize("calls", [None, 60])
+def test_no_pass_of_the_model_is_left_out_of_the_count(calls):
+    model, hard = Passes(), Constraints(rules=(lambda graph, edits: False,))
+    explainer = EdgeFlip(EdgeFlipConfig(beam=BeamConfig(max_edits=4))).fit([], ModelOracle(model))
+    answer = explainer.explain(
+        graph_with(seed=5), constraints=hard, budget=Budget(oracle_calls=calls)
+    )
+    assert "edge weights" in answer.trace.notes["led_by"]
+    assert 0 < model.count <= answer.trace.oracle_calls
 
 
 def test_slopes_are_counted_and_the_trace_says_what_led():
@@ -307,6 +351,17 @@ def test_in_a_large_graph_slopes_choose_what_is_looked_at():
     assert answer.found
     assert answer.smallest.edits.added == frozenset({(5, 60), (5, 110), (60, 110)})
     assert answer.trace.notes["pool"] < answer.trace.notes["allowed"] == nodes * (nodes - 1) // 2
+
+
+def test_a_region_of_few_nodes_in_a_large_graph_is_searched():
+    torch.manual_seed(0)
+    graph = random_graph(600, density=0.006, seed=0)
+    graph.x = torch.randn(600, 5)
+    hard = Constraints(within={0, 1, 2}, rules=(lambda graph, edits: False,))
+    answer = EdgeFlip().fit([], ModelOracle(Weighted())).explain(graph, constraints=hard)
+    assert graph.num_edges > 2_000
+    assert answer.trace.stopped_by == "exhausted"
+    assert answer.certificate is not None and answer.certificate.below == 4
 
 
 def test_a_black_box_looks_near_the_part_that_carries_the_prediction():

@@ -393,6 +393,11 @@ class ModelOracle:
         """Whether the model is asked about many graphs at once."""
         return self._call.batched
 
+    @property
+    def takes_weights(self) -> bool:
+        """Whether edge weights reach the model."""
+        return self._call.takes_edge_weight
+
     def predict_batch(self, batch: Batch, count: int) -> Tensor:
         """Class probabilities of the graphs of a batch that is on the model's device [count, C]."""
         return self.predict_with(lambda: self._call.on_batch(batch), count)

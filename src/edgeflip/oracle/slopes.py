@@ -25,6 +25,8 @@ from edgeflip.oracle.weighted import BACKWARD_PASSES, SoftGraphs
 SLOPE_PASSES = 1 + BACKWARD_PASSES
 """What a slope counts beside answers: a pass forward and one backward."""
 
+# What it takes to see whether weights stand for edges: the graph without them, with them, and with a gradient.
+_LOOK_PASSES = 3
 
 # Nodes of all states whose slopes are taken together; of more the cache does not keep what they need.
 _CACHED_NODES = 20_000
@@ -52,7 +54,7 @@ def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -
     """PairSlopes where the oracle can be differentiated, None where it cannot.
 
     Args:
-        oracle: Any oracle; a `MeteredOracle` is looked through.
+        oracle: Any oracle; a `MeteredOracle` is looked through, and counts what finding out takes.
         space: What is edited.
         goal: Whose margin is meant.
     """
@@ -63,7 +65,11 @@ def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -
         is_dense = inner.dense_versions(space) is not None
     if is_dense:
         return _MessageSlopes(inner, space, goal)
-    return None if inner.task == "regression" else _WeightSlopes.if_they_agree(inner, space, goal)
+    if inner.task == "regression" or not inner.takes_weights:
+        return None
+    if isinstance(oracle, MeteredOracle):
+        oracle.spend(_LOOK_PASSES)
+    return _WeightSlopes.if_they_agree(inner, space, goal)
 
 
 class _MessageSlopes:

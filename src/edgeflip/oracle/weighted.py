@@ -98,7 +98,7 @@ class SoftGraphs:
         Returns:
             Logits [graphs, C], or [versions, graphs, C].
         """
-        versions = weights.reshape(-1, weights.size(-1))
+        versions = weights.reshape(weights.shape[:-1].numel(), weights.size(-1))
         differentiated = torch.is_grad_enabled() and versions.requires_grad
         self.passes += (1 + BACKWARD_PASSES * differentiated) * len(versions)
         logits = self._backend.logits(versions)

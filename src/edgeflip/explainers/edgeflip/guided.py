@@ -31,8 +31,8 @@ _LEAPS_ON = 8
 # With rules the beam has so many times the states and children.
 _MORE_WITH_RULES = 2
 
-# Pairs of moves of large graphs that are asked about at once.
-_COUPLED = 64
+# Pairs of moves of large graphs that are asked about at once, and moves that slopes choose beside each.
+_COUPLED, _PARTNERS = 64, 4
 
 
 class GuidedBeam:
@@ -155,15 +155,15 @@ class GuidedBeam:
             moved = self._alone.abs().amax(dim=1).topk(min(settings.couples, len(pool))).indices
             one, two = torch.combinations(moved, 2).unbind(dim=1)
         else:
-            values = []
+            values, others = [], min(_PARTNERS, len(pool) - 1)
             for part in first.split(8):
                 slopes = self._slope(pool[part][:, None])
                 assert slopes is not None
-                values.append(slopes.scatter(1, part[:, None], -math.inf).topk(4, dim=1))
+                values.append(slopes.scatter(1, part[:, None], -math.inf).topk(others, dim=1))
             best = torch.cat([each.values for each in values]).flatten()
             partners = torch.cat([each.indices for each in values]).flatten()
             chosen = best.topk(min(2 * settings.couples, len(best))).indices
-            one, two = first[chosen // 4], partners[chosen]
+            one, two = first[chosen // others], partners[chosen]
         rows = torch.stack([pool[one], pool[two]], dim=1)
         rows = search.space.normalise(rows)
         rows = rows[first_occurrences(candidate_keys(rows))]
