@@ -25,7 +25,7 @@ from edgeflip.oracle.weighted import BACKWARD_PASSES, SoftGraphs
 SLOPE_PASSES = 1 + BACKWARD_PASSES
 """What a slope counts beside answers: a pass forward and one backward."""
 
-# What it takes to see whether weights stand for edges: the graph without them, with them, and with a gradient.
+# What it takes to see whether weights stand for edges: a pass without them, with them, and with a gradient.
 _LOOK_PASSES = 3
 
 # Nodes of all states whose slopes are taken together; of more the cache does not keep what they need.

@@ -31,6 +31,9 @@ _LEAPS_ON = 8
 # With rules the beam has so many times the states and children.
 _MORE_WITH_RULES = 2
 
+# Of the input so many times the rewirings of a state are tried: nothing else moves a leaf of a tree.
+_MORE_AT_FIRST = 4
+
 # Pairs of moves of large graphs that are asked about at once, and moves that slopes choose beside each.
 _COUPLED, _PARTNERS = 64, 4
 
@@ -86,6 +89,10 @@ class GuidedBeam:
         singles = self._singles()
         if not enough(2):
             self._leap(singles)
+            if not self._search.space.combines_freely:
+                start, leapt = self._start[None], torch.zeros(1, dtype=torch.bool)
+                nothing = torch.empty(1, 0, dtype=torch.long)
+                self._rewire(States(nothing, start, singles[None], leapt), 0)
             if self._is_apart:
                 self._couple()
         nearest = self._beam(self._width, enough)
@@ -302,7 +309,8 @@ class GuidedBeam:
         if size + 2 > self._largest or not len(gone):
             return
         guess = states.margins[:, None] + states.effects[:, gone] + states.effects[:, new]
-        limit = min(4 * self._rewired, len(gone))
+        most = self._rewired if size else _MORE_AT_FIRST * self._rewired
+        limit = min(4 * most, len(gone))
         best = guess.amax(dim=2).topk(limit, dim=1).indices
         parents = torch.arange(len(states)).repeat_interleave(limit)
         pairs = best.flatten()
@@ -313,7 +321,7 @@ class GuidedBeam:
         fits = fits[first_occurrences(candidate_keys(rows[fits]))]
         # As many of each state as it has other children; states stand one after the other.
         owner = parents[fits]
-        chosen = fits[torch.arange(len(fits)) - torch.searchsorted(owner, owner) < self._rewired]
+        chosen = fits[torch.arange(len(fits)) - torch.searchsorted(owner, owner) < most]
         if len(chosen):
             margins = _margins(search, _ask(search, rows[chosen]))
             self._waiting.add(
