@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--graphs", type=int, default=20, help="so many of each size")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--region", type=int, default=REGION, help="nodes around the clique")
-    parser.add_argument("--calls", type=int, default=2000, help="questions of `random` a graph")
+    parser.add_argument("--calls", type=int, default=500, help="questions of `random` a graph")
     parser.add_argument("--learned", type=int, default=3000, help="graphs that the GIN learns from")
     parser.add_argument("--epochs", type=int, default=40, help="of its training")
     parser.add_argument("--held-out", type=int, default=100, help="graphs of each size to test it on")
@@ -177,7 +177,7 @@ def _measured(
     lines = []
     for line in process.stdout:
         lines.append(json.loads(line))
-        bar.update()
+        bar.update(int("seed" in lines[-1]))
     bar.close()
     if process.wait() or len(lines) != len(seeds) + 1:
         raise SystemExit(f"expected {len(seeds)} answers, got {len(lines)} lines; see the error above.")
