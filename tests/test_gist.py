@@ -7,7 +7,7 @@ from edgeflip.core.graphs import PairSpace
 from edgeflip.core.padding import DenseGraphs
 from edgeflip.datasets import list_datasets
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.gist import GIST, GISTConfig
+from edgeflip.explainers.gist import GIST, GISTConfig, training
 from edgeflip.explainers.gist.network import (
     GraphAttention,
     StyleNetwork,
@@ -124,16 +124,34 @@ def test_differentiable_style_alone_closes_the_gap_between_the_spectra():
 @pytest.mark.parametrize("style", ["reference", "differentiable"])
 def test_only_the_differentiable_style_has_a_gradient(style):
     graphs = with_distinct_nodes(2, seed=3)
-    learner = trainer(graphs, [(0, 1)], style=style)
-    overshoots = DenseGraphs.of([graphs[1]])
-    loss = learner.style_loss(learner.network(overshoots), overshoots, [graphs[0]])
+    learner = trainer(graphs, [(0, 1)], style=style, alpha=0.0)
+    loss = learner.loss([(0, 1)], with_style=True)
     assert loss.item() > 0
-    assert loss.requires_grad == (style == "differentiable")
-    if loss.requires_grad:
-        loss.backward()
-        for name in ("first.value", "second.value", "low", "high", "edge"):
-            gradient = learner.network.get_submodule(name).weight.grad
-            assert float(gradient.abs().sum()) > 0
+    loss.backward()
+    for name in ("first.value", "second.value", "low", "high", "edge"):
+        gradient = learner.network.get_submodule(name).weight.grad
+        assert (float(gradient.abs().sum()) > 0) == (style == "differentiable")
+
+
+@pytest.mark.parametrize("negatives", ["graph", "batch"])
+@pytest.mark.parametrize("style", ["reference", "differentiable"])
+def test_graphs_of_unlike_sizes_are_stacked_apart_and_the_loss_is_the_same(
+    monkeypatch, style, negatives
+):
+    graphs = [graph for size in (6, 30) for graph in with_distinct_nodes(4, size, num_nodes=size)]
+    pairs = [(0, 1), (4, 5), (2, 3), (6, 7)]
+    learner = trainer(graphs, pairs, style=style, negatives=negatives, alpha=0.5)
+    shapes = []
+    learner.network.register_forward_pre_hook(lambda _, args: shapes.append(args[0].mask.shape))
+    # Without noise nothing is left to chance but which pairs across graphs and which edges are drawn.
+    monkeypatch.setattr(training, "relaxed", lambda logits, temperature, _: logits / temperature)
+    monkeypatch.setattr(StyleTrainer, "_across", lambda self, parts, count, _: torch.tensor(0.7))
+    monkeypatch.setattr(torch, "rand", lambda shape, generator: torch.full(shape, 0.5))
+    apart = learner.loss(pairs, with_style=True)
+    monkeypatch.setattr(training, "size_buckets", lambda sizes: [range(len(sizes))])
+    together = learner.loss(pairs, with_style=True)
+    assert shapes == [(2, 6), (2, 30), (4, 30)]
+    assert apart.item() == pytest.approx(together.item(), rel=1e-4)
 
 
 def test_style_in_the_reference_mode_moves_the_loss_but_not_the_weights():

@@ -192,6 +192,9 @@ class _Rings:
         search, promising = self._search, self._config.beam.promising
         if search.smallest > 1 or search.best_score >= self._ceiling(2) or promising < 2:
             return
+        if self._large is not None:
+            # Of a large graph the beam had the most promising of these, and good enough is enough.
+            return
         if min(search.space.max_cost, self._config.beam.max_edits) >= 2:
             best = self._beam.best_singles(promising)
             search.ask(torch.combinations(best, 2))

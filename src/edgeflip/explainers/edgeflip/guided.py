@@ -70,8 +70,8 @@ class GuidedBeam:
         # Where there are no slopes, more questions make up for them.
         self._moves = more * settings.moves + (0 if slopes else 2 * settings.slope_moves)
         self._singles_tried = settings.singles if slopes else 2 * settings.singles
-        if slopes and apart:
-            # They rate more of the graph than could be asked about.
+        if apart and (slopes or search.found):
+            # Slopes rate more of the graph than could be asked about, and an answer needs less company.
             self._singles_tried = max(1, settings.singles // 4)
         self._chance = search.generator("ties of the beam")
         self._known_rules: dict[tuple[int, ...], bool] = {}
@@ -88,7 +88,8 @@ class GuidedBeam:
         settings = self._settings
         singles = self._singles()
         if not enough(2):
-            self._leap(singles)
+            if not (self._is_apart and self._search.found):
+                self._leap(singles)
             if not self._search.space.combines_freely:
                 start, leapt = self._start[None], torch.zeros(1, dtype=torch.bool)
                 nothing = torch.empty(1, 0, dtype=torch.long)

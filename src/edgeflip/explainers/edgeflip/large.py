@@ -18,6 +18,7 @@ from edgeflip.core import (
     TABLE_LIMIT,
     FactualSubgraph,
     PairEdits,
+    candidate_keys,
     first_occurrences,
     pair_ids,
 )
@@ -37,6 +38,9 @@ _FACTUAL_NODES, _SALIENT = 20, 300
 
 # Neighbours of a node whose neighbourhood is closed, or leads from one node to another.
 _MOST_NEIGHBOURS = 16
+
+# Missing edges whose ends share several neighbours, and pairs of these that are tried.
+_TIGHT, _TIGHT_PAIRS = 512, 256
 
 # Closed neighbourhoods that are taken apart, and how: parts that are drawn, the share of the edits in each,
 # pairs that are tried, so many at once, and edits of the largest set that is tried where no pair will do.
@@ -129,12 +133,17 @@ class LargeGraph:
     def close(self) -> None:
         """Let all neighbours of a node be joined, of many nodes in one question; take apart what helps.
 
-        What completes a dense part may be several edits of which none helps alone.
+        What completes a dense part may be several edits of which none helps alone. Where there is such a
+        part, the ends of its missing edges share several neighbours, and so these come first.
         """
         search = self._search
         limits = search.space.limits
         if min(limits.max_added, limits.max_edits) < 2:
             return
+        for part in self._tight_pairs().split(_AT_ONCE):
+            self._look_at(part.flatten().unique())
+            if bool(search.ask(part).reached.any()):
+                return
         sets = self._closings()
         if not sets:
             return
@@ -228,14 +237,38 @@ class LargeGraph:
         return target[one[ordered]], target[two[ordered]], source[one[ordered]]
 
     def _closings(self) -> list[Tensor]:
-        """For every node the allowed edges that its neighbours miss, where there are any."""
+        """For every node the allowed edges that its neighbours miss, where there are several."""
+        return [part for part in self._missing_around() if len(part) > 1]
+
+    def _tight_pairs(self) -> Tensor:
+        """Two missing edges around one node, those first whose ends share most neighbours [rows, 2]."""
+        around = self._missing_around()
+        if not around:
+            return torch.empty(0, 2, dtype=torch.long)
+        ids, shared = torch.cat(around).unique(return_counts=True)
+        several = (shared > 1).nonzero().flatten()
+        promise = shared + self.salience[self._pairs.ends(ids)].mean(dim=0)
+        tight = several[promise[several].topk(min(_TIGHT, len(several))).indices]
+        promise[tight] += len(ids)
+        rows, values = [], []
+        for part in around:
+            places = torch.searchsorted(ids, part)
+            places = places[promise[places] >= len(ids)]
+            rows.append(torch.combinations(places, 2))
+            values.append(torch.combinations(promise[places], 2).sum(dim=1))
+        both = torch.cat(rows)[torch.cat(values).argsort(descending=True, stable=True)]
+        both = ids[both].sort(dim=1).values
+        return both[first_occurrences(candidate_keys(both))][:_TIGHT_PAIRS]
+
+    def _missing_around(self) -> list[Tensor]:
+        """For every node that has any the allowed edges that its neighbours miss."""
         low, high, node = self._wedges
         ids = pair_ids(low, high, self._pairs.num_nodes)
         missing = self._space.limits.missing.contain(ids)
         ids, node = ids[missing], node[missing]
         counts = torch.bincount(node, minlength=self._pairs.num_nodes)
         order = node.argsort(stable=True)
-        return [part for part in ids[order].split(counts.tolist()) if len(part) > 1]
+        return [part for part in ids[order].split(counts.tolist()) if len(part)]
 
     def _inside(self, ids: Tensor) -> Tensor:
         """Which pairs lie in the region where edits may be [ids]."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.core import DenseGraphs
+from edgeflip.core import DenseGraphs, size_buckets
 from edgeflip.errors import ConfigError, TrainingError
 from edgeflip.explainers.gist.network import (
     Styled,
@@ -244,41 +244,50 @@ class StyleTrainer:
             generator: Where the noise comes from; the trainer's own by default.
         """
         generator, alpha = generator or self.generator, self.config.alpha
-        overshoots = DenseGraphs.of([self.graphs[after] for _, after in pairs])
-        styled: Styled = self.network(overshoots)
-        gap = (styled.x - overshoots.x)[overshoots.mask].abs().mean()
-        loss = alpha * (gap + self._edge_loss(styled, overshoots, generator))
+        # Few large graphs among many small ones must not widen the stack of all.
+        sizes = [int(self.graphs[after].num_nodes or 0) for _, after in pairs]
+        parts = [self._styled([pairs[place] for place in group]) for group in size_buckets(sizes)]
+        gap = torch.cat([part.moved for part in parts]).abs().mean()
+        loss = alpha * (gap + self._edge_loss(parts, generator))
         if alpha < 1 and (with_style or self.config.style == "differentiable"):
-            wanted = [self.graphs[before] for before, _ in pairs]
-            loss = loss + (1 - alpha) * self.style_loss(styled, overshoots, wanted, generator)
+            gaps = torch.cat([self._style_gaps(part, generator) for part in parts])
+            loss = loss + (1 - alpha) * gaps.mean()
         return loss
 
-    def _edge_loss(self, styled: Styled, graphs: DenseGraphs, generator: torch.Generator) -> Tensor:
+    def _styled(self, pairs: Sequence[tuple[int, int]]) -> _Part:
+        """What the network makes of the overshoots of pairs, in one stack."""
+        overshoots = DenseGraphs.of([self.graphs[after] for _, after in pairs])
+        wanted = [self.graphs[before] for before, _ in pairs]
+        return _Part(overshoots, self.network(overshoots), wanted)
+
+    def _edge_loss(self, parts: Sequence[_Part], generator: torch.Generator) -> Tensor:
         """Cross-entropy of relaxed samples against the overshoots' own edges."""
-        there = graphs.pairs
-        logits = self.network.logits(styled.low, styled.high)[there]
-        losses = self._entropies(logits, graphs.adjacency[there], generator)
+        losses = torch.cat([self._inside(part, generator) for part in parts])
         if self.config.negatives == "graph":
             return losses.mean()
-        nodes, inside = int(graphs.mask.sum()), len(losses)
+        nodes, inside = sum(int(part.graphs.mask.sum()) for part in parts), len(losses)
         across = nodes * (nodes - 1) - inside
-        return (losses.sum() + across * self._across(styled, graphs, inside, generator)) / (
-            inside + across
-        )
+        return (losses.sum() + across * self._across(parts, inside, generator)) / (inside + across)
 
-    def _across(
-        self, styled: Styled, graphs: DenseGraphs, count: int, generator: torch.Generator
-    ) -> Tensor:
+    def _inside(self, part: _Part, generator: torch.Generator) -> Tensor:
+        """Cross-entropy of every ordered pair of nodes of the same graph [pairs]."""
+        there = part.graphs.pairs
+        logits = self.network.logits(part.styled.low, part.styled.high)[there]
+        return self._entropies(logits, part.graphs.adjacency[there], generator)
+
+    def _across(self, parts: Sequence[_Part], count: int, generator: torch.Generator) -> Tensor:
         """Mean cross-entropy of pairs across graphs, from some of them, drawn anew every time.
 
         There are many more of them than inside the graphs, and all are non-edges: a draw has the
         same expected gradient.
         """
-        graph = graphs.mask.nonzero()[:, 0]
+        sizes = torch.cat([part.graphs.mask.sum(dim=1) for part in parts])
+        graph = torch.arange(len(sizes)).repeat_interleave(sizes)
+        low = torch.cat([part.styled.low[part.graphs.mask] for part in parts])
+        high = torch.cat([part.styled.high[part.graphs.mask] for part in parts])
         first, second = torch.randint(len(graph), (2, count), generator=generator)
         apart = graph[first] != graph[second]
-        low, high = styled.low[graphs.mask][first[apart]], styled.high[graphs.mask][second[apart]]
-        logits = self.network.score(low, high)
+        logits = self.network.score(low[first[apart]], high[second[apart]])
         losses = self._entropies(logits, torch.zeros_like(logits), generator)
         return losses.sum() / max(1, len(losses))
 
@@ -286,32 +295,42 @@ class StyleTrainer:
         samples = relaxed(logits, self.config.temperature, generator)
         return functional.binary_cross_entropy_with_logits(samples, edges, reduction="none")
 
-    def style_loss(
-        self,
-        styled: Styled,
-        overshoots: DenseGraphs,
-        wanted: Sequence[Data],
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Mean distance between the spectra of sampled graphs and of those whose style is wanted."""
-        logits = self.network.logits(styled.low, styled.high)
-        soft = relaxed(logits, self.config.temperature, generator or self.generator).sigmoid()
-        soft = symmetric(soft) * overshoots.pairs
+    def _style_gaps(self, part: _Part, generator: torch.Generator) -> Tensor:
+        """How far the spectra of sampled graphs are from those whose style is wanted [b]."""
+        graphs = part.graphs
+        logits = self.network.logits(part.styled.low, part.styled.high)
+        soft = relaxed(logits, self.config.temperature, generator).sigmoid()
+        soft = symmetric(soft) * graphs.pairs
         # A pair's graphs have as many nodes each, so both stacks are padded alike.
-        target = DenseGraphs.of([_without_features(graph) for graph in wanted]).adjacency
+        target = DenseGraphs.of([_without_features(graph) for graph in part.wanted]).adjacency
         if self.config.style == "reference":
             with torch.no_grad():
-                upper = torch.rand(soft.shape, generator=generator or self.generator).triu(1)
+                upper = torch.rand(soft.shape, generator=generator).triu(1)
                 drawn = ((upper < soft) & (upper > 0)).float()
-                return _mean_gap(
-                    adjacency_spectrum(drawn + drawn.transpose(1, 2)), adjacency_spectrum(target)
-                )
+                spectra = adjacency_spectrum(drawn + drawn.transpose(1, 2))
+                return (spectra - adjacency_spectrum(target)).abs().mean(dim=1)
         gaps = (laplacian_spectrum(soft) - laplacian_spectrum(target)).abs().sum(dim=1)
-        return (gaps / overshoots.mask.sum(dim=1)).mean()
+        return gaps / graphs.mask.sum(dim=1)
 
 
-def _mean_gap(one: Tensor, two: Tensor) -> Tensor:
-    return (one - two).abs().mean()
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Pairs of a batch whose graphs are of similar size.
+
+    Attributes:
+        graphs: The overshoots.
+        styled: What the network makes of them.
+        wanted: The graphs whose style is wanted.
+    """
+
+    graphs: DenseGraphs
+    styled: Styled
+    wanted: list[Data]
+
+    @property
+    def moved(self) -> Tensor:
+        """By how much the features of nodes are new ones [nodes, F]."""
+        return (self.styled.x - self.graphs.x)[self.graphs.mask]
 
 
 def _without_features(graph: Data) -> Data:

@@ -1,0 +1,1 @@
+"""What `large.py` is made of."""
