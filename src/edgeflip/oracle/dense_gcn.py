@@ -92,7 +92,7 @@ class DenseLayers:
         sources: list[Tensor] = []
         for weight, bias in zip(self.weights, self.biases[1:], strict=True):
             sources.append(layers[-1] @ weight.t())
-            layers.append(torch.baddbmm(bias, edges, sources[-1]).relu_())
+            layers.append(torch.bmm(edges, sources[-1]).add_(bias).relu_())
         top = layers.pop()
         embedding = self._read(top, None)
         back = pull(embedding)[:, None] * self._shares(top, embedding)
@@ -100,10 +100,10 @@ class DenseLayers:
         for weight, source, below in zip(
             reversed(self.weights), reversed(sources), reversed(layers), strict=True
         ):
-            found += back @ source.transpose(1, 2)
-            back = (edges.transpose(1, 2) @ back @ weight) * (below > 0)
-        found += back @ projected.t()
-        return found
+            found.baddbmm_(back, source.transpose(1, 2))
+            back = torch.bmm(edges.transpose(1, 2), back) @ weight
+            back *= below > 0
+        return found.add_(back @ projected.t())
 
     def _shares(self, hidden: Tensor, embedding: Tensor) -> Tensor:
         """How the readout passes on a derivative, with that of the last ReLU [graphs, nodes, width]."""

@@ -136,6 +136,19 @@ class ClassGoal:
         others = torch.cat([logs[:, : self.label], logs[:, self.label + 1 :]], dim=1)
         return others - own
 
+    def way(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """The columns that part each output from its best way: what should rise, and what should fall.
+
+        Args:
+            outputs: Probabilities, or logits, whose order is the same [outputs, C].
+        """
+        own = self.label if self.target is None else self.target
+        others = outputs.clone()
+        others[:, own] = -torch.inf
+        best = others.argmax(dim=1)
+        fixed = torch.full_like(best, own)
+        return (best, fixed) if self.target is None else (fixed, best)
+
     def fall(self, outputs: Tensor) -> Tensor:
         """How far the label's probability fell, the paper's fidelity [outputs]."""
         return self.before[self.label] - outputs[:, self.label]

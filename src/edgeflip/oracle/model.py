@@ -350,9 +350,12 @@ class ModelOracle:
 
     def dense_versions(self, space: PairEdits) -> DenseVersions | None:
         """A graph on the dense path of our own GCN; None for other models."""
-        if not (self.uses_dense_path(space.input) and binds_graphs(type(self.model))):
-            return None
-        return self._versions(space.pairs)
+        known = self._bound_to(space.pairs)
+        if known is None:
+            if not (self.uses_dense_path(space.input) and binds_graphs(type(self.model))):
+                return None
+            known = self._versions(space.pairs)
+        return known if known.bound is not None else None
 
     def _versions(self, pairs: PairSpace) -> DenseVersions:
         """The model bound to a graph, once per graph and thread."""

@@ -7,7 +7,7 @@ it to choose what to ask about; no answer rests on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from edgeflip.core import PAD, PairEdits, PairSpace
 from edgeflip.errors import NotApplicableError, OracleError
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.dense_gcn import DenseGraph
-from edgeflip.oracle.goal import Goal
+from edgeflip.oracle.goal import ClassGoal, Goal
 from edgeflip.oracle.model import ModelOracle
 from edgeflip.oracle.outputs import two_columns
 from edgeflip.oracle.weighted import BACKWARD_PASSES, SoftGraphs
@@ -106,17 +106,25 @@ class _MessageSlopes:
     def _pull(self, bound: DenseGraph) -> Callable[[Tensor], Tensor]:
         """The derivative of the best margin in the embeddings, from the embeddings."""
         weight, bias = bound.classify
+        goal = self._goal
+
+        def pull_of_classes(embeddings: Tensor) -> Tensor:
+            # Log-odds of two classes differ as their logits do.
+            logits = two_columns(functional.linear(embeddings, weight, bias), "logits")
+            rises, falls = cast(ClassGoal, goal).way(logits)
+            rows = weight if len(weight) > 1 else torch.cat([torch.zeros_like(weight), weight])
+            return rows[rises] - rows[falls]
 
         def pull(embeddings: Tensor) -> Tensor:
             scores = functional.linear(embeddings, weight, bias).requires_grad_()
             with torch.enable_grad():
                 logits = two_columns(scores, "logits")
                 outputs = logits if self._oracle.task == "regression" else logits.softmax(dim=1)
-                margin = self._goal.margins(outputs).amax(dim=1).sum()
+                margin = goal.margins(outputs).amax(dim=1).sum()
                 (gradient,) = torch.autograd.grad(margin, scores)
             return gradient @ weight
 
-        return pull
+        return pull_of_classes if isinstance(goal, ClassGoal) else pull
 
 
 def _normalised_change(both: Tensor, messages: Tensor, matrices: Tensor) -> Tensor:
