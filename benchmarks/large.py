@@ -34,6 +34,12 @@ from statistics import fmean
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from edgeflip import Budget, Constraints, EdgeFlip, EditSet, ModelOracle, make_explainer
+from edgeflip.core import PAD, EditSpace
+from edgeflip.support import progress_bar
 from planting.cliques import (
     CLASSES,
     CliqueGIN,
@@ -43,12 +49,6 @@ from planting.cliques import (
     lacking_two,
     trained_gin,
 )
-from torch import Tensor
-from torch_geometric.data import Batch, Data
-
-from edgeflip import Budget, Constraints, EdgeFlip, EditSet, ModelOracle, make_explainer
-from edgeflip.core import PAD, EditSpace
-from edgeflip.support import progress_bar
 
 WAYS = ("gradient", "function", "random")
 REGION = 200
@@ -266,7 +266,8 @@ def _function(model: CliqueGIN) -> Any:
     def ask(graphs: list[Data]) -> Tensor:
         batch: Any = Batch.from_data_list(graphs)
         with torch.no_grad():
-            return model(batch.x, batch.edge_index, batch.batch).softmax(dim=1)
+            logits: Tensor = model(batch.x, batch.edge_index, batch.batch)
+        return logits.softmax(dim=1)
 
     return ask
 
