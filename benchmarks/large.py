@@ -34,13 +34,21 @@ from statistics import fmean
 from typing import Any
 
 import torch
-from planting.cliques import CLASSES, CliqueGIN, Planted, accuracy, any_graph, lacking_two, trained_gin
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from edgeflip import Budget, Constraints, EdgeFlip, EditSet, ModelOracle, make_explainer
 from edgeflip.core import PAD, EditSpace
 from edgeflip.support import progress_bar
+from planting.cliques import (
+    CLASSES,
+    CliqueGIN,
+    Planted,
+    accuracy,
+    any_graph,
+    lacking_two,
+    trained_gin,
+)
 
 WAYS = ("gradient", "function", "random")
 REGION = 200
@@ -56,14 +64,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--calls", type=int, default=500, help="questions of `random` a graph")
     parser.add_argument("--learned", type=int, default=3000, help="graphs that the GIN learns from")
     parser.add_argument("--epochs", type=int, default=40, help="of its training")
-    parser.add_argument("--held-out", type=int, default=100, help="graphs of each size to test it on")
+    parser.add_argument(
+        "--held-out", type=int, default=100, help="graphs of each size to test it on"
+    )
     parser.add_argument("--models", type=Path, default=Path("runs/large"))
     parser.add_argument("--rows", type=Path, help="file that gets a JSON line per graph")
     parser.add_argument("--smoke", action="store_true", help="small and few, to see that it runs")
     options = parser.parse_args(argv)
     if options.smoke:
-        options.sizes, options.graphs, options.held_out = [1200], 1, 4
-        options.learned, options.epochs, options.calls = 60, 1, 200
+        options.sizes, options.graphs, options.held_out = [600], 1, 4
+        options.learned, options.epochs, options.calls = 60, 1, 100
     torch.set_num_threads(1)
     model = trained_gin(options.models, count=options.learned, epochs=options.epochs)
     oracle = ModelOracle(model, class_names=CLASSES)
@@ -161,7 +171,7 @@ def _measured(
         "size": size,
         "seeds": seeds,
         "region": options.region,
-        "calls": options.calls,
+        "calls": options.calls if way == "random" or options.smoke else None,
         "models": str(options.models),
         "learned": options.learned,
         "epochs": options.epochs,
@@ -180,7 +190,9 @@ def _measured(
         bar.update(int("seed" in lines[-1]))
     bar.close()
     if process.wait() or len(lines) != len(seeds) + 1:
-        raise SystemExit(f"expected {len(seeds)} answers, got {len(lines)} lines; see the error above.")
+        raise SystemExit(
+            f"expected {len(seeds)} answers, got {len(lines)} lines; see the error above."
+        )
     return lines[:-1], lines[-1]
 
 
@@ -209,7 +221,9 @@ def work(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"base": base, "peak": _peak()}
 
 
-def _explained(task: dict[str, Any], model: CliqueGIN, planted: Planted, seed: int) -> dict[str, Any]:
+def _explained(
+    task: dict[str, Any], model: CliqueGIN, planted: Planted, seed: int
+) -> dict[str, Any]:
     """What a search finds in a graph, and what it takes."""
     is_gradient = task["way"] == "gradient"
     within = None if is_gradient else planted.region(random.Random(seed), task["region"])
@@ -220,8 +234,7 @@ def _explained(task: dict[str, Any], model: CliqueGIN, planted: Planted, seed: i
     )
     made: Any = make_explainer("random") if task["way"] == "random" else EdgeFlip()
     explainer = made.fit([], oracle)
-    calls = task["calls"] if task["way"] == "random" else None
-    budget = Budget(oracle_calls=calls, seconds=None)
+    budget = Budget(oracle_calls=task["calls"], seconds=None)
     cpu, wall = time.process_time(), time.perf_counter()
     answer = explainer.explain(planted.graph, constraints=Constraints(within=within), budget=budget)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
@@ -241,7 +254,9 @@ def _explained(task: dict[str, Any], model: CliqueGIN, planted: Planted, seed: i
         "tried": [tried[1], tried[2], tried[3]],
         "stopped_by": trace.stopped_by,
         "ring": None if answer.best is None else answer.best.ring,
-        "stages": {name: [stage.cpu_seconds, stage.oracle_calls] for name, stage in trace.stages.items()},
+        "stages": {
+            name: [stage.cpu_seconds, stage.oracle_calls] for name, stage in trace.stages.items()
+        },
     }
 
 
@@ -251,7 +266,8 @@ def _function(model: CliqueGIN) -> Any:
     def ask(graphs: list[Data]) -> Tensor:
         batch: Any = Batch.from_data_list(graphs)
         with torch.no_grad():
-            return model(batch.x, batch.edge_index, batch.batch).softmax(dim=1)
+            logits: Tensor = model(batch.x, batch.edge_index, batch.batch)
+        return logits.softmax(dim=1)
 
     return ask
 

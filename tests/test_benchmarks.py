@@ -39,6 +39,10 @@ ARGUMENTS = {
         f"{FOLDER.parent / 'src'} {SMALL} --models {{tmp}} --split val --noise --rows {{tmp}}.jsonl",
         "| ba_2motifs | ",
     ),
+    "large": (
+        "--smoke --ways gradient random --models {tmp} --rows {tmp}/rows.jsonl",
+        "| 600 | random | ",
+    ),
     "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
     "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),
     "oracles": ("--profile smoke --datasets ba_2motifs --seeds 1 --json", "test_accuracy"),

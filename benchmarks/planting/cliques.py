@@ -144,7 +144,7 @@ def lacking_two(nodes: int, chance: random.Random) -> Planted:
     return Planted(drawing.data(0), tuple(clique), frozenset(missing))
 
 
-class _Layer(MessagePassing):
+class _Layer(MessagePassing):  # type: ignore[misc]
     """A layer of a GIN whose messages have weights."""
 
     def __init__(self, before: int, after: int) -> None:

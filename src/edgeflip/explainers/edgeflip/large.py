@@ -258,7 +258,8 @@ class LargeGraph:
             values.append(torch.combinations(promise[places], 2).sum(dim=1))
         both = torch.cat(rows)[torch.cat(values).argsort(descending=True, stable=True)]
         both = ids[both].sort(dim=1).values
-        return both[first_occurrences(candidate_keys(both))][:_TIGHT_PAIRS]
+        pairs: Tensor = both[first_occurrences(candidate_keys(both))][:_TIGHT_PAIRS]
+        return pairs
 
     def _missing_around(self) -> list[Tensor]:
         """For every node that has any the allowed edges that its neighbours miss."""
