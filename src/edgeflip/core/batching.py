@@ -110,10 +110,10 @@ def edited_cells(space: PairSpace, toggles: Tensor) -> tuple[Tensor, Tensor]:
         what stands there after the edit: 1 for an edge that comes, 0 for one that goes.
     """
     nodes, ids = space.num_nodes, toggles.numpy()
-    row, place = (ids >= 0).nonzero()
-    moves = torch.from_numpy(ids[row, place])
+    used = ids >= 0
+    start = (np.arange(len(ids)) * (nodes * nodes)).repeat(used.sum(axis=1))
+    moves = torch.from_numpy(ids[used])
     u, v = space.ends(moves).numpy()
-    start = row * (nodes * nodes)
     indices = np.concatenate([start + u * nodes + v, start + v * nodes + u])
     values = (space.slots(moves).numpy() < 0).astype(np.float32)
     return torch.from_numpy(indices), torch.from_numpy(np.concatenate([values, values]))

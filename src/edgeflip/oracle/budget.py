@@ -322,7 +322,7 @@ class MeteredOracle:
             self.calls += last - done
             done = last
             if time.perf_counter() - started < 0.02:
-                self._turn = min(2 * self._turn, _TURN)
+                self._turn = min(4 * self._turn, _TURN)
         self.cut_by_clock = self.cut_by_clock or done < len(indices)
         return done
 

@@ -20,8 +20,9 @@ from torch.nn import functional
 Readout: TypeAlias = Literal["mean", "max", "sum"]
 
 # Values per intermediate matrix: larger stacks are worked off in chunks that stay in the processor's
-# cache (measured on 1024 graphs of 25 nodes: twice as fast as one pass).
-_CHUNK_VALUES = 215_000
+# cache (measured on 1024 graphs of 25 nodes: twice as fast as one pass). A search leaves room there for
+# what it does between its questions.
+_CHUNK_VALUES, _SEARCH_VALUES = 215_000, 80_000
 
 # By how much all channels that are left out may move the difference of two logits together.
 _NEGLIGIBLE = 1e-6
@@ -52,7 +53,7 @@ class DenseLayers:
         if not self.normalize:
             return adjacency
         scale = adjacency.sum(dim=2, keepdim=True).rsqrt()
-        return adjacency * scale * scale.transpose(1, 2)
+        return (adjacency * scale).mul_(scale.transpose(1, 2))
 
     def embedding(self, projected: Tensor, edges: Tensor, sizes: Tensor | None = None) -> Tensor:
         """One row per graph [graphs, width].
@@ -113,9 +114,10 @@ class DenseLayers:
             return largest / largest.sum(dim=1, keepdim=True).clamp(min=1)
         return positive / (hidden.size(1) if self.readout == "mean" else 1)
 
-    def chunk(self, nodes: int) -> int:
+    def chunk(self, nodes: int, *, searching: bool = False) -> int:
         """Graphs per pass."""
-        return max(1, _CHUNK_VALUES // (nodes * max(nodes, self._widest)))
+        values = _SEARCH_VALUES if searching else _CHUNK_VALUES
+        return max(1, values // (nodes * max(nodes, self._widest)))
 
     @cached_property
     def _widest(self) -> int:
@@ -156,7 +158,7 @@ class DenseGraph:
         Args:
             adjacency: Their matrices, ones on the diagonal [versions, nodes, nodes].
         """
-        chunk = self.layers.chunk(adjacency.size(1))
+        chunk = self.layers.chunk(adjacency.size(1), searching=True)
         if adjacency.size(0) <= chunk:
             return self.logits_of_messages(self.layers.messages(adjacency))
         parts = adjacency.split(chunk)

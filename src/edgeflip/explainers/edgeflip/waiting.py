@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -143,17 +144,15 @@ class Waiting:
 
     def _chosen(self, margins: Tensor, width: int) -> Tensor:
         """Indices of the best: half by their best way, half with a share for every way."""
-        margins = self._levelled(margins)
-        ways = margins.size(1)
-        best = margins.amax(dim=1).nan_to_num(nan=-math.inf)
-        if ways == 1:
-            order = best.argsort(descending=True, stable=True)[:width]
-            return order[torch.isfinite(best[order])]
-        order = best.argsort(descending=True, stable=True)[: width - width // 2]
-        share = max(1, width // 2 // ways)
-        each = margins.nan_to_num(nan=-math.inf).argsort(dim=0, descending=True, stable=True)[
-            :share
-        ]
-        together = torch.cat([order, each.flatten()])
-        together = together[first_occurrences(together)]
-        return together[torch.isfinite(best[together])]
+        values = self._levelled(margins).numpy()
+        ways = values.shape[1]
+        best = values.max(axis=1)
+        best = np.where(np.isnan(best), -math.inf, best)
+        order = (-best).argsort(kind="stable")[: width if ways == 1 else width - width // 2]
+        if ways > 1:
+            share = max(1, width // 2 // ways)
+            each = np.where(np.isnan(values), -math.inf, values)
+            each = (-each).argsort(axis=0, kind="stable")[:share]
+            order = np.concatenate([order, each.ravel()])
+            order = order[first_occurrences(torch.from_numpy(order)).numpy()]
+        return torch.from_numpy(order[np.isfinite(best[order])])
