@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         random_split,
         stratified_split,
     )
+    from edgeflip.datasets.bundling import (
+        bundle_from,
+    )
     from edgeflip.datasets.chemist import (
         Chemist,
         chemist_for,
@@ -65,7 +68,6 @@ if TYPE_CHECKING:
         stack_graphs,
     )
     from edgeflip.datasets.user_graphs import (
-        bundle_from,
         load_graphs,
     )
 
@@ -83,7 +85,7 @@ _FILE = {
     "Origin": "edgeflip.datasets.bundle",
     "SINGLE_BOND": "edgeflip.datasets.chemistry",
     "Split": "edgeflip.datasets.bundle",
-    "bundle_from": "edgeflip.datasets.user_graphs",
+    "bundle_from": "edgeflip.datasets.bundling",
     "canonical_name": "edgeflip.datasets.registry",
     "check_dataset": "edgeflip.datasets.registry",
     "check_trainable": "edgeflip.datasets.stacks",
