@@ -57,7 +57,7 @@ class Ground:
             "seed": self.seed,
             "code": code_version(),
         }
-        self._place = self.models / f"oracle-{self.bundle.name}-{checksum(shaped_by)[:16]}"
+        self._place = self.models / f"oracle-{self.bundle.folder_name}-{checksum(shaped_by)[:16]}"
         started, cpu_started = time.perf_counter(), time.process_time()
         known = (self._place / "time.json").exists()
         with self.clock.of("training"):
@@ -101,6 +101,7 @@ class Ground:
             "test_graphs": len(truth),
             "class_names": list(self.bundle.class_names),
             "origin": self.bundle.card.origin,
+            "split": self.bundle.card.split,
             "title": self.bundle.card.title,
             "has_motif": self.bundle.motif_nodes is not None,
             "seconds": times["seconds"],

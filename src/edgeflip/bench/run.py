@@ -17,7 +17,7 @@ from edgeflip.bench.shapes import check_row
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
-from edgeflip.datasets import canonical_name, list_datasets
+from edgeflip.datasets import canonical_name, is_family_name, list_datasets
 from edgeflip.errors import ConfigError, DatasetError, shown, unknown_name
 from edgeflip.support import (
     RESULTS,
@@ -349,7 +349,7 @@ def _check(spec: BenchSpec) -> None:
     """Refuse datasets that do not exist at all, and settings no method has, before anything runs."""
     known = [*(entry.name for entry in list_datasets()), *spec.data]
     for dataset in spec.datasets:
-        if dataset not in known:
+        if dataset not in known and not is_family_name(dataset):
             raise unknown_name("dataset", dataset, known)
         for method in spec.methods_on(dataset):
             spec.make_explainer(method, dataset)

@@ -15,6 +15,7 @@ from edgeflip.bench.labels import check_label
 from edgeflip.datasets import (
     DatasetBundle,
     canonical_name,
+    is_family_name,
     list_datasets,
     load_dataset,
     load_graphs,
@@ -222,7 +223,7 @@ class BenchSpec:
         own = {canonical_name(name): data for name, data in self.data.items()}
         object.__setattr__(self, "data", own)
         for name in own:
-            if name in {entry.name for entry in list_datasets()}:
+            if is_family_name(name) or name in {entry.name for entry in list_datasets()}:
                 raise ConfigError(
                     f"expected a name of its own for [data.{name}], got that of a known dataset; choose "
                     "another."

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
         edited_molecule,
         molecule_similarity,
     )
+    from edgeflip.datasets.family_names import (
+        FAMILIES,
+        is_family_name,
+    )
     from edgeflip.datasets.formats import (
         read_graph,
     )
@@ -83,6 +87,7 @@ _FILE = {
     "ENTRY_POINT_GROUP": "edgeflip.datasets.registry",
     "EditedMolecule": "edgeflip.datasets.edited_molecules",
     "Origin": "edgeflip.datasets.bundle",
+    "FAMILIES": "edgeflip.datasets.family_names",
     "SINGLE_BOND": "edgeflip.datasets.chemistry",
     "Split": "edgeflip.datasets.bundle",
     "bundle_from": "edgeflip.datasets.bundling",
@@ -93,6 +98,7 @@ _FILE = {
     "edited_molecule": "edgeflip.datasets.edited_molecules",
     "fetch_dataset": "edgeflip.datasets.download",
     "graph_from_networkx": "edgeflip.datasets.building",
+    "is_family_name": "edgeflip.datasets.family_names",
     "is_molecule": "edgeflip.datasets.chemistry",
     "known_classes": "edgeflip.datasets.registry",
     "list_datasets": "edgeflip.datasets.registry",
@@ -115,6 +121,7 @@ _FILE = {
 __all__ = [
     "DATA_VARIABLE",
     "ENTRY_POINT_GROUP",
+    "FAMILIES",
     "SINGLE_BOND",
     "Chemist",
     "CrowdedAtom",
@@ -133,6 +140,7 @@ __all__ = [
     "edited_molecule",
     "fetch_dataset",
     "graph_from_networkx",
+    "is_family_name",
     "is_molecule",
     "known_classes",
     "list_datasets",

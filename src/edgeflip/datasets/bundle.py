@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core import FREE, Constraints, EdgeFill
 from edgeflip.errors import DatasetError
-from edgeflip.support import check_limit, check_seed
+from edgeflip.support import check_limit, check_seed, file_name
 
 Drawing = Literal["plain", "molecule", "sentence"]
 Origin = Literal["file", "generated"]
@@ -120,6 +120,11 @@ class DatasetBundle:
         from edgeflip.draw import bundle_html
 
         return bundle_html(self)
+
+    @property
+    def folder_name(self) -> str:
+        """The name as part of a path: `tu:PROTEINS` is `tu-PROTEINS`."""
+        return file_name(self.name)
 
     def constraints_for(self, graph: Data) -> Constraints:
         """What may change in a graph: the rules of chemistry for molecules, otherwise everything."""

@@ -108,15 +108,16 @@ def bundle_from(
     chosen, split_by = _chosen_split(split, came, kept, numbers, seed, task)
     molecules = drawing is None and are_molecules(made)
     has_attributes = made[0].edge_attr is not None
+    name = name or _name_of(came, label_column)
     return DatasetBundle(
-        name=name or came.name or "own",
+        name=name,
         graphs=tuple(made),
         split=chosen,
         class_names=names,
         motif_nodes=None,
         drawing=drawing or ("molecule" if molecules else "plain"),
         card=DatasetCard(
-            title=name or came.name or "own",
+            title=name,
             licence="yours" if not came.is_dataset else "that of the data set",
             citation="",
             source=source or came.source,
@@ -156,6 +157,14 @@ def _given_labels(
             "pass as many labels as graphs."
         )
     return list(given)
+
+
+def _name_of(came: Collection, label_column: int | str | None) -> str:
+    """The data set's own name, with the label that was chosen of several."""
+    column = label_column_of(label_column, came.tasks)
+    if column is None or len(came.tasks) < 2:
+        return came.name or "own"
+    return f"{came.name}/{came.tasks[column]}"
 
 
 def _usable(graphs: Sequence[Data], labels: Sequence[Label | float | None]) -> list[int]:

@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import torch
 
-from edgeflip.core import EdgeFill
 from edgeflip.datasets.bundle import DatasetBundle
 from edgeflip.datasets.bundling import Task, bundle_from
 from edgeflip.datasets.dataset_objects import task_names
@@ -57,7 +56,11 @@ def load_named(name: FamilyName, folder: Path | None) -> DatasetBundle:
         both_ways=True,
         notes=_notes(name, known),
     )
-    return replace(bundle, fill=bundle.fill if bundle.fill is not None else _fill(bundle))
+    kind = _fill(bundle)
+    if bundle.fill is not None or kind is None:
+        return bundle
+    notes = f"{bundle.card.notes} {_FILLED[kind]}".strip()
+    return replace(bundle, fill=kind, card=replace(bundle.card, notes=notes))
 
 
 def read_named(name: FamilyName, folder: Path | None) -> Any:
@@ -80,7 +83,7 @@ def read_named(name: FamilyName, folder: Path | None) -> Any:
             ) from problem
         raise DatasetError(
             f"expected to download {name}, got '{reason}'; check name and network and run it again, or put "
-            f"its files ({_FILES[name.family]}) into {place}."
+            f"its files ({_FILES[name.family].replace('NAME', name.name)}) into {place}."
         ) from problem
 
 
@@ -149,6 +152,11 @@ def _read_ogb(name: FamilyName, root: str) -> Any:
         raise ConfigError(
             f"expected the package ogb to read {name}, got none installed; run pip install ogb."
         ) from None
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
+    # OGB's cache has these three of PyG's types, which hold data only.
+    torch.serialization.add_safe_globals([DataEdgeAttr, DataTensorAttr, GlobalStorage])
     return PygGraphPropPredDataset(name.name, root)
 
 
@@ -172,8 +180,14 @@ def _task(name: FamilyName, known: Any) -> Task:
     return "regression" if values else "classification"
 
 
-def _fill(bundle: DatasetBundle) -> EdgeFill | None:
-    """The attributes of added edges: those that most edges of a graph have, or the mean of numbers."""
+_FILLED = {
+    "mode": "An added edge gets the attributes that most edges of its graph have.",
+    "mean": "An added edge gets the mean of the attributes of its graph's edges.",
+}
+
+
+def _fill(bundle: DatasetBundle) -> Literal["mode", "mean"] | None:
+    """What fills the attributes of added edges: the commonest kinds, or the mean of numbers."""
     kind: Literal["mode", "mean"] | None = None
     for graph in bundle.graphs:
         if graph.edge_attr is None:
@@ -188,7 +202,8 @@ def _notes(name: FamilyName, known: Any) -> str:
     if name.family == "moleculenet":
         rows = _rows(Path(known.raw_paths[0]))
         gone = rows - len(known)
-        return f"{gone:,} of {rows:,} rows are no molecules and were left out." if gone > 0 else ""
+        verb = "was" if gone == 1 else "were"
+        return f"{gone:,} of {rows:,} rows {verb} left out: no molecule." if gone > 0 else ""
     if name.family != "tu":
         return ""
     told = []

@@ -165,9 +165,8 @@ def label_column_of(wanted: int | str | None, tasks: Sequence[str]) -> int | Non
             return names.index(spelling(wanted))
     if wanted.isdecimal() and len(wanted) < 6:
         return int(wanted)
-    near = nearest(wanted, list(tasks))
-    known = ", ".join(tasks[:8]) + ", …" * (len(tasks) > 8) or "numbers"
-    hint = "" if near is None else f", did you mean '{near}'?"
-    raise DatasetError(
-        f"expected label_column as one of {known}, got {shown(wanted)}{hint or '; name one of them'}."
-    )
+    lower = {name.lower(): name for name in tasks}
+    near = nearest(wanted, lower)
+    known = ", ".join(tasks[:8]) + ", …" * (len(tasks) > 8) or "0, 1, …"
+    hint = "name one of them" if near is None else f"did you mean '{lower[near]}'?"
+    raise DatasetError(f"expected one of the labels {known}, got {shown(wanted)}; {hint}")
