@@ -10,7 +10,7 @@ from pathlib import Path
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.bench.spec import BenchSpec
+from edgeflip.bench.spec import BenchSpec, Sources
 from edgeflip.bench.timing import Clock
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers import EdgeFlip
@@ -42,10 +42,10 @@ class Ground:
 
     @classmethod
     def load(
-        cls, spec: BenchSpec, dataset: str, seed: int, models: Path, data_dir: Path | None
+        cls, spec: BenchSpec, dataset: str, seed: int, models: Path, sources: Sources
     ) -> Ground:
         """Read the dataset."""
-        return cls(spec, spec.load(dataset, data_dir), seed, models)
+        return cls(spec, sources.load(spec, dataset), seed, models)
 
     @cached_property
     def oracle(self) -> ModelOracle:

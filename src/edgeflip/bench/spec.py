@@ -274,6 +274,25 @@ class BenchSpec:
         return checksum({**self.to_dict(), "title": "", "data": own})
 
 
+@dataclass(frozen=True)
+class Sources:
+    """Where the graphs of a benchmark come from, beside its spec.
+
+    Attributes:
+        data_dir: The data folder; by default the one that `EDGEFLIP_DATA` names.
+        bundles: Graphs in memory by the name that they have in the spec.
+    """
+
+    data_dir: Path | None = None
+    bundles: Mapping[str, DatasetBundle] = field(default_factory=dict)
+
+    def load(self, spec: BenchSpec, dataset: str) -> DatasetBundle:
+        """The graphs of a dataset, under the name that the spec has for it."""
+        if dataset in self.bundles:
+            return replace(self.bundles[dataset], name=dataset)
+        return spec.load(dataset, self.data_dir)
+
+
 def list_specs() -> dict[str, str]:
     """Names and titles of the specs that come with the package.
 

@@ -168,5 +168,5 @@ def label_column_of(wanted: int | str | None, tasks: Sequence[str]) -> int | Non
     lower = {name.lower(): name for name in tasks}
     near = nearest(wanted, lower)
     known = ", ".join(tasks[:8]) + ", …" * (len(tasks) > 8) or "0, 1, …"
-    hint = "name one of them" if near is None else f"did you mean '{lower[near]}'?"
-    raise DatasetError(f"expected one of the labels {known}, got {shown(wanted)}; {hint}")
+    hint = "name one of them" if near is None else f"write '{lower[near]}' if that is meant"
+    raise DatasetError(f"expected one of the labels {known}, got {shown(wanted)}; {hint}.")
