@@ -1,6 +1,8 @@
 """Dataset objects of PyG and OGB in `bundle_from`, `fit` and benchmarks."""
 
 import gzip
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +16,9 @@ from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.core import edge_pairs
 from edgeflip.datasets.directions import way_back
 from edgeflip.errors import ConfigError, DatasetError
-from raw_files import small_smiles, write_esol, write_tox21, write_tu
+from raw_files import write_esol, write_tox21, write_tu
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +202,10 @@ def test_graphs_without_nodes_or_label_leave_the_split_in_order(tmp_path):
     graphs = labelled(12)
     graphs[0].y = torch.tensor([[float("nan")]])
     graphs[7] = Data(
-        x=torch.empty(0, 3), edge_index=torch.empty(2, 0, dtype=torch.long), y=torch.ones(1, 1)
+        x=torch.empty(0, 3),
+        edge_index=torch.empty(2, 0, dtype=torch.long),
+        y=torch.ones(1, 1),
+        num_nodes=0,
     )
     bundle = bundle_from(MadeByOGB(graphs, tmp_path))
     assert bundle.split.sizes == (5, 2, 3)
@@ -301,5 +308,10 @@ def test_graphs_in_memory_are_a_dataset_of_a_benchmark(rings, tmp_path, models):
     assert_sentence(error, "got 'other'")
 
 
-def test_the_molecules_of_the_files_are_written_as_expected():
-    assert small_smiles(3) == ["CCO", "CCCN", "CCCCO"]
+def test_the_example_of_the_docs_runs_as_it_stands(capsys):
+    text = (DOCS / "guides" / "datasets.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, "datasets.md", "exec"), {"__name__": "example"})
+    told = capsys.readouterr().out
+    assert "80/10/10 in every class, seed 2" in told
+    assert "turns class" in told

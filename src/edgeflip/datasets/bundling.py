@@ -233,10 +233,11 @@ def _chosen_split(
     task: Task,
 ) -> tuple[Split, str]:
     """The split, and what it is in words."""
-    own = split if isinstance(split, Split) else came.split if split is None else None
-    if own is not None:
-        words = came.split_by if split is None else "as given"
-        return own if len(kept) == len(came.graphs) else own.among(kept), words
+    whole = len(kept) == len(came.graphs)
+    if isinstance(split, Split):
+        return split if whole else split.among(kept), "as given"
+    if split is None and came.split is not None:
+        return came.split if whole else came.split.among(kept), came.split_by
     if split is None:
         split = "stratified" if came.is_dataset and task == "classification" else "random"
     if split == "stratified" and task == "regression":

@@ -56,6 +56,8 @@ def load_named(name: FamilyName, folder: Path | None) -> DatasetBundle:
         both_ways=True,
         notes=_notes(name, known),
     )
+    if isinstance(known, list):
+        bundle = replace(bundle, card=replace(bundle.card, split="its own"))
     kind = _fill(bundle)
     if bundle.fill is not None or kind is None:
         return bundle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgeflip.errors import DatasetError, UnknownNameError, shown, unknown_name
@@ -131,7 +132,7 @@ def _ogb_name(name: str) -> str:
     return f"ogbg-{plain}"
 
 
-_SPELLING = {
+_SPELLING: dict[str, Callable[[str], str]] = {
     "tu": str,  # the names of files: case counts
     "moleculenet": str.lower,
     "gnnbench": str.upper,
