@@ -115,7 +115,7 @@ def family_name(name: str) -> FamilyName:
     if reason := _REFUSED.get((family, own)):
         raise DatasetError(
             f"expected a data set with one label per graph in files that only hold data, got "
-            f"{family}:{own} ({reason}); choose another, or pass graphs of your own to bundle_from."
+            f"{family}:{own} ({reason}); choose another one."
         )
     known = _KNOWN.get(family)
     if known is not None and own not in known:
