@@ -152,6 +152,7 @@ def test_molecules_are_drawn_as_such_stay_molecules_and_get_single_bonds(tox21):
     assert again.x.dtype == graph.x.dtype == torch.long
     assert torch.equal(again.edge_attr, graph.edge_attr)
     assert bundle_from(tox21, label_column=0, drawing="plain").constraints is None
+    assert bundle_from(bundle.graphs).drawing == "plain"
 
 
 def test_smiles_of_other_atoms_than_the_nodes_make_no_molecules():

@@ -67,8 +67,8 @@ def bundle_from(
         name: of the dataset, for folders and tables; by default that of the dataset object, or `own`.
         class_names: names in the order of the class numbers; for labels that are texts, the order of
             the classes. By default the labels themselves, sorted.
-        drawing: how a report draws a graph; by default graphs with a SMILES are drawn as molecules, and
-            stay ones (`molecule_constraints`).
+        drawing: how a report draws a graph; by default those of a dataset object that have a SMILES are
+            drawn as molecules, and stay ones (`molecule_constraints`).
         split: `"random"` (80/10/10), `"stratified"` (the same in every class), or a split of your own. By
             default a dataset object's own where it has one, else stratified; and random for graphs.
         seed: of the split.
@@ -106,7 +106,7 @@ def bundle_from(
     for graph, number in zip(made, numbers, strict=True):
         graph.y = torch.tensor([number])
     chosen, split_by = _chosen_split(split, came, kept, numbers, seed, task)
-    molecules = drawing is None and are_molecules(made)
+    molecules = drawing is None and came.is_dataset and are_molecules(made)
     has_attributes = made[0].edge_attr is not None
     name = name or _name_of(came, label_column)
     return DatasetBundle(
