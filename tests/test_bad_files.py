@@ -17,7 +17,7 @@ from edgeflip import (
     read_graph,
 )
 from edgeflip.datasets.chemistry import molecule_graph
-from edgeflip.datasets.user_graphs import class_numbers
+from edgeflip.datasets.labels import class_numbers
 from edgeflip.errors import (
     ArtifactError,
     ConfigError,

@@ -16,7 +16,7 @@ from edgeflip.bench import folder as folder_module
 from edgeflip.bench.context import Ground
 from edgeflip.bench.report import read_results, write_report
 from edgeflip.bench.run import run_bench
-from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources
 from edgeflip.cli import main
 from edgeflip.core.constraints import Constraints
 from edgeflip.datasets import DatasetBundle
@@ -275,7 +275,7 @@ def test_a_method_that_explains_many_at_once_gives_the_answers_it_gives_for_each
     rows = rows_of(tmp_path / "one")
     assert len(rows) == 3
     assert len({row["cpu_seconds"] for row in rows}) == 1
-    ground = Ground.load(spec, "ba_2motifs", 0, models, None)
+    ground = Ground.load(spec, "ba_2motifs", 0, models, Sources())
     evaluation = evaluate_module.Evaluation(ground, spec.methods[0])
     for row in rows:
         (alone,) = evaluation.graph_rows([row["graph"]])

@@ -103,6 +103,15 @@ class Embeds(nn.Module):
         return self.inner(self.table(x[:, 0]), edge_index, batch)
 
 
+class Multiplies(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, x, edge_index, batch):
+        return self.linear(x)[:1].expand(int(batch.max()) + 1, 2)
+
+
 def test_integer_features_stay_for_embeddings_and_the_message_for_others_names_the_fix():
     whole = GRAPH.clone()
     whole.x = torch.arange(9)[:, None] % 5
@@ -112,10 +121,16 @@ def test_integer_features_stay_for_embeddings_and_the_message_for_others_names_t
         explain(Embeds(), GRAPH)
     assert_sentence(error, "graph.x.long()")
     whole.x = torch.ones(9, 4, dtype=torch.long)
-    for model in (OwnNames(), example_oracle()):
-        with pytest.raises(OracleError) as error:
-            explain(model, whole)
-        assert_sentence(error, "graph.x.float()")
+    with pytest.raises(OracleError) as error:
+        explain(Multiplies(), whole)
+    assert_sentence(error, "graph.x.float()")
+    as_floats = whole.clone()
+    as_floats.x = as_floats.x.float()
+    ours = [explain(example_oracle(), graph) for graph in (whole, as_floats)]
+    assert ours[0].output == ours[1].output
+    assert [entry.edits for entry in ours[0].counterfactuals] == [
+        entry.edits for entry in ours[1].counterfactuals
+    ]
     whole.x = torch.ones(9, 4, dtype=torch.double)
     with pytest.raises(OracleError) as error:
         explain(OwnNames(), whole)

@@ -10,7 +10,7 @@ from pathlib import Path
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.bench.spec import BenchSpec
+from edgeflip.bench.spec import BenchSpec, Sources
 from edgeflip.bench.timing import Clock
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers import EdgeFlip
@@ -42,10 +42,10 @@ class Ground:
 
     @classmethod
     def load(
-        cls, spec: BenchSpec, dataset: str, seed: int, models: Path, data_dir: Path | None
+        cls, spec: BenchSpec, dataset: str, seed: int, models: Path, sources: Sources
     ) -> Ground:
         """Read the dataset."""
-        return cls(spec, spec.load(dataset, data_dir), seed, models)
+        return cls(spec, sources.load(spec, dataset), seed, models)
 
     @cached_property
     def oracle(self) -> ModelOracle:
@@ -57,7 +57,7 @@ class Ground:
             "seed": self.seed,
             "code": code_version(),
         }
-        self._place = self.models / f"oracle-{self.bundle.name}-{checksum(shaped_by)[:16]}"
+        self._place = self.models / f"oracle-{self.bundle.folder_name}-{checksum(shaped_by)[:16]}"
         started, cpu_started = time.perf_counter(), time.process_time()
         known = (self._place / "time.json").exists()
         with self.clock.of("training"):
@@ -101,6 +101,7 @@ class Ground:
             "test_graphs": len(truth),
             "class_names": list(self.bundle.class_names),
             "origin": self.bundle.card.origin,
+            "split": self.bundle.card.split,
             "title": self.bundle.card.title,
             "has_motif": self.bundle.motif_nodes is not None,
             "seconds": times["seconds"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +14,10 @@ from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
 from edgeflip.bench.shapes import check_row
-from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
-from edgeflip.datasets import canonical_name, list_datasets
+from edgeflip.datasets import DatasetBundle, canonical_name, is_family_name, list_datasets
 from edgeflip.errors import ConfigError, DatasetError, shown, unknown_name
 from edgeflip.support import (
     RESULTS,
@@ -29,6 +29,7 @@ from edgeflip.support import (
     progress_bar,
     write_json,
 )
+from edgeflip.training import data_checksum
 
 _MOST_WORKERS = 1_024
 
@@ -71,6 +72,7 @@ def run_bench(
     resume: bool = True,
     models: str | os.PathLike[str] | None = None,
     data_dir: Path | None = None,
+    bundles: Mapping[str, DatasetBundle] | None = None,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     command: str = "",
@@ -87,6 +89,7 @@ def run_bench(
         resume: Whether to go on where an earlier run in the folder ended; otherwise that is refused.
         models: Where trained models are kept; in the folder by default. May be shared by runs.
         data_dir: The data folder; by default the one that `EDGEFLIP_DATA` names.
+        bundles: Graphs in memory, such as `bundle_from(dataset)` makes them, by their names in the spec.
         datasets: Only these of the spec's datasets for now; the rest is left for another time.
         methods: Only these of its methods for now, by their labels.
         command: The command line, for the report.
@@ -98,7 +101,8 @@ def run_bench(
         BenchInterrupted: On Ctrl-C.
     """
     _check_workers(workers)
-    _check(spec)
+    sources = Sources(data_dir, _named(spec, bundles or {}))
+    _check(spec, sources)
     part = _Part.of(spec, datasets, methods)
     location = as_path(folder, ConfigError)
     if location.exists() and not location.is_dir():
@@ -114,7 +118,7 @@ def run_bench(
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
         home = as_path(models, ConfigError) if models is not None else location / "models"
-        session = _Session(spec, part, location, meta, journal, workers, home, data_dir, tell)
+        session = _Session(spec, part, location, meta, journal, workers, home, sources, tell)
         try:
             return session.run(progress=progress)
         except KeyboardInterrupt:
@@ -185,12 +189,12 @@ class _Session:
         journal: Journal,
         workers: int,
         models: Path,
-        data_dir: Path | None,
+        sources: Sources,
         tell: Callable[[str], None],
     ) -> None:
         self.spec, self.part, self.folder = spec, part, folder
         self.meta, self.journal = meta, journal
-        self.workers, self.models, self.data_dir, self.tell = workers, models, data_dir, tell
+        self.workers, self.models, self.sources, self.tell = workers, models, sources, tell
         self.measured = 0
         self.clock = Clock()
         self._started = datetime.now(UTC)
@@ -200,7 +204,7 @@ class _Session:
 
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
-        with crew(self.workers, self.spec, self.models, self.data_dir, self.tell) as team:
+        with crew(self.workers, self.spec, self.models, self.sources, self.tell) as team:
             grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
             for kind, missing in (
                 ("oracles", self._missing_oracles),
@@ -254,16 +258,18 @@ class _Session:
             **spent,
             "other": max(0.0, seconds - sum(spent.values())),
         }
-        kept = {key: value for key, value in self.meta.items() if key != "checksum"}
-        kept |= {"rows": len(self.journal.rows), "sessions": [*self.meta["sessions"], session]}
-        write_json(self.folder / META, kept)
+        self._write_meta(rows=len(self.journal.rows), sessions=[*self.meta["sessions"], session])
         self.journal.close()
+
+    def _write_meta(self, **changed: Any) -> None:
+        kept = {key: value for key, value in self.meta.items() if key != "checksum"}
+        write_json(self.folder / META, kept | changed)
 
     def _at_hand(self) -> list[str]:
         found = []
         for dataset in self.part.datasets:
             try:
-                self._ground(dataset, self.spec.seeds[0])
+                self._check_same(self._ground(dataset, self.spec.seeds[0]))
                 found.append(dataset)
             except DatasetError as error:
                 self.tell(f"{dataset} is skipped: {error}")
@@ -271,6 +277,23 @@ class _Session:
                 if ("skipped", dataset, "", -1, -1) not in self.journal:
                     self.journal.append(row)
         return found
+
+    def _check_same(self, ground: Ground) -> None:
+        """Refuse to go on with other graphs under a name that no checksum belongs to.
+
+        Raises:
+            ConfigError: If the graphs are others than when the run was begun.
+        """
+        name = ground.bundle.name
+        if name not in self.sources.bundles and not is_family_name(name):
+            return
+        now, known = data_checksum(ground.bundle.graphs), self.meta.setdefault("data", {})
+        if known.setdefault(name, now) != now:
+            raise ConfigError(
+                f"expected the graphs of '{name}' that the run in {self.folder} was begun with, got others; "
+                "give another folder."
+            )
+        self._write_meta()
 
     def _missing_oracles(self, grounds: Sequence[tuple[str, int]]) -> list[Task]:
         return [
@@ -309,7 +332,7 @@ class _Session:
         return [m for m in self.spec.methods_on(dataset) if self.spec.label(m) in chosen]
 
     def _ground(self, dataset: str, seed: int) -> Ground:
-        return ground_of(self.spec, self.models, self.data_dir, dataset, seed)
+        return ground_of(self.spec, self.models, self.sources, dataset, seed)
 
     def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
@@ -345,11 +368,24 @@ class _Session:
         return rows
 
 
-def _check(spec: BenchSpec) -> None:
+def _named(spec: BenchSpec, bundles: Mapping[str, DatasetBundle]) -> dict[str, DatasetBundle]:
+    """Graphs in memory by the names of the spec, which nothing else may have."""
+    taken = {entry.name for entry in list_datasets()} | set(spec.data)
+    found = {canonical_name(name): bundle for name, bundle in bundles.items()}
+    for name in found:
+        if name not in spec.datasets or name in taken:
+            raise ConfigError(
+                f"expected bundles under names of their own among the spec's datasets {list(spec.datasets)}, "
+                f"got '{name}'; name it there."
+            )
+    return found
+
+
+def _check(spec: BenchSpec, sources: Sources) -> None:
     """Refuse datasets that do not exist at all, and settings no method has, before anything runs."""
-    known = [*(entry.name for entry in list_datasets()), *spec.data]
+    known = [*(entry.name for entry in list_datasets()), *spec.data, *sources.bundles]
     for dataset in spec.datasets:
-        if dataset not in known:
+        if dataset not in known and not is_family_name(dataset):
             raise unknown_name("dataset", dataset, known)
         for method in spec.methods_on(dataset):
             spec.make_explainer(method, dataset)

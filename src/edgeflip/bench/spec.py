@@ -15,6 +15,7 @@ from edgeflip.bench.labels import check_label
 from edgeflip.datasets import (
     DatasetBundle,
     canonical_name,
+    is_family_name,
     list_datasets,
     load_dataset,
     load_graphs,
@@ -222,7 +223,7 @@ class BenchSpec:
         own = {canonical_name(name): data for name, data in self.data.items()}
         object.__setattr__(self, "data", own)
         for name in own:
-            if name in {entry.name for entry in list_datasets()}:
+            if is_family_name(name) or name in {entry.name for entry in list_datasets()}:
                 raise ConfigError(
                     f"expected a name of its own for [data.{name}], got that of a known dataset; choose "
                     "another."
@@ -271,6 +272,25 @@ class BenchSpec:
             name: asdict(replace(data, path="", labels=None)) for name, data in self.data.items()
         }
         return checksum({**self.to_dict(), "title": "", "data": own})
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the graphs of a benchmark come from, beside its spec.
+
+    Attributes:
+        data_dir: The data folder; by default the one that `EDGEFLIP_DATA` names.
+        bundles: Graphs in memory by the name that they have in the spec.
+    """
+
+    data_dir: Path | None = None
+    bundles: Mapping[str, DatasetBundle] = field(default_factory=dict)
+
+    def load(self, spec: BenchSpec, dataset: str) -> DatasetBundle:
+        """The graphs of a dataset, under the name that the spec has for it."""
+        if dataset in self.bundles:
+            return replace(self.bundles[dataset], name=dataset)
+        return spec.load(dataset, self.data_dir)
 
 
 def list_specs() -> dict[str, str]:

@@ -17,7 +17,7 @@ import torch
 
 from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
-from edgeflip.bench.spec import BenchSpec, MethodSpec
+from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources
 from edgeflip.bench.timing import Clock
 from edgeflip.errors import EdgeflipError
 from edgeflip.support import Row, one_thread
@@ -50,33 +50,31 @@ class Task:
 
 _grounds: dict[tuple[str, int], Ground] = {}
 _evaluations: dict[tuple[str, int, str], Evaluation] = {}
-_setup: tuple[BenchSpec, Path, Path | None] | None = None
+_setup: tuple[BenchSpec, Path, Sources] | None = None
 
 
-def ground_of(
-    spec: BenchSpec, models: Path, data_dir: Path | None, dataset: str, seed: int
-) -> Ground:
+def ground_of(spec: BenchSpec, models: Path, sources: Sources, dataset: str, seed: int) -> Ground:
     """The ground of a dataset and seed, read once per process."""
     key = (dataset, seed)
     if key not in _grounds:
-        _grounds[key] = Ground.load(spec, dataset, seed, models, data_dir)
+        _grounds[key] = Ground.load(spec, dataset, seed, models, sources)
     return _grounds[key]
 
 
-def _begin(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
+def _begin(spec: BenchSpec, models: Path, sources: Sources) -> None:
     """Make this process ready to work on a benchmark."""
     global _setup
-    _setup = (spec, models, data_dir)
+    _setup = (spec, models, sources)
     _grounds.clear()
     _evaluations.clear()
 
 
-def _begin_worker(spec: BenchSpec, models: Path, data_dir: Path | None) -> None:
+def _begin_worker(spec: BenchSpec, models: Path, sources: Sources) -> None:
     """Make a process of a pool ready, and let it end with the process it works for."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Small matrices: several threads wait for each other more than they work.
     torch.set_num_threads(1)
-    _begin(spec, models, data_dir)
+    _begin(spec, models, sources)
 
 
 def _end_with_parent() -> None:
@@ -243,18 +241,18 @@ def crew(
     workers: int,
     spec: BenchSpec,
     models: Path,
-    data_dir: Path | None,
+    sources: Sources,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Crew]:
     """A crew for the block; none of its processes outlives it."""
-    _begin(spec, models, data_dir)
+    _begin(spec, models, sources)
 
     def hire() -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
             workers,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_begin_worker,
-            initargs=(spec, models, data_dir),
+            initargs=(spec, models, sources),
         )
 
     # The caller's own number of threads comes back afterwards.

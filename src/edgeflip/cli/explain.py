@@ -204,7 +204,7 @@ class Explanation:
             oracle, folder = self.trained.load(bundle)
             tell_weakness(oracle, bundle, note)
             return fitted_explainer(explainer, bundle, oracle, folder.parent, seed=seed)
-        asked = self.user_model.oracle(model, bundle.class_names if bundle else None)
+        asked = self.user_model.oracle(model, bundle.class_names or None if bundle else None)
         try:
             checked_answers(asked, [first.graph])
         except EdgeflipError as error:

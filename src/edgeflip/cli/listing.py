@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeflip.cli.console import say, show, table
 from edgeflip.cli.terminal import print_json
-from edgeflip.datasets import DATA_VARIABLE, fetch_dataset, list_datasets
+from edgeflip.datasets import DATA_VARIABLE, FAMILIES, fetch_dataset, list_datasets
 from edgeflip.errors import ConfigError
 from edgeflip.explainers import explainer_class, list_explainers
 
@@ -27,6 +27,9 @@ def print_datasets(data_dir: Path | None, *, as_json: bool) -> None:
         at_hand = _AT_HAND.get(entry.source, "no")
         rows.add_row(entry.name, str(entry.graphs), split, at_hand, ", ".join(entry.class_names))
     show(rows)
+    say("By name, too:")
+    for family, what in FAMILIES.items():
+        say(f"  {family}:NAME  {what}")
 
 
 def print_methods(*, as_json: bool) -> None:

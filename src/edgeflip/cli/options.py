@@ -61,7 +61,10 @@ class Source(OptionGroup):
 
     dataset: Annotated[
         str | None,
-        typer.Argument(metavar="DATASET", help="Name of a dataset; see 'edgeflip datasets'."),
+        typer.Argument(
+            metavar="DATASET",
+            help="Name of a dataset, or of one of PyG or OGB such as tu:PROTEINS; see 'edgeflip datasets'.",
+        ),
     ] = None
     data_dir: DataDir = None
     data: Annotated[
@@ -116,7 +119,7 @@ class Source(OptionGroup):
 
     def bundle(self) -> DatasetBundle:
         """The graphs, split and labelled."""
-        from edgeflip.datasets import load_dataset, load_graphs
+        from edgeflip.datasets import is_family_name, load_dataset, load_graphs
 
         if not self.is_given:
             raise ConfigError(
@@ -124,7 +127,10 @@ class Source(OptionGroup):
             )
         if self.data is None:
             with waiting(f"loading {self.dataset}"):
-                return load_dataset(str(self.dataset), self.data_dir)
+                bundle = load_dataset(str(self.dataset), self.data_dir)
+            if is_family_name(bundle.name):
+                _tell_of(bundle)
+            return bundle
         # A table has a bar with an estimate.
         with waiting(f"reading {self.data}") if self.data.is_dir() else nullcontext():
             bundle = load_graphs(
@@ -136,9 +142,18 @@ class Source(OptionGroup):
                 skip_invalid=self.skip_invalid,
                 progress=True,
             )
-        if bundle.card.notes:
-            note(bundle.card.notes)
+        _tell_of(bundle)
         return bundle
+
+
+def _tell_of(bundle: DatasetBundle) -> None:
+    """Say what was left out or done to data that nobody catalogued, and how they were split."""
+    if bundle.card.notes:
+        note(bundle.card.notes)
+    train, val, test = bundle.split.sizes
+    note(
+        f"Split: {bundle.card.split} ({train:,} training, {val:,} validation and {test:,} test graphs)."
+    )
 
 
 @dataclass(frozen=True)
@@ -217,8 +232,8 @@ class Training(OptionGroup):
         from edgeflip.datasets import list_datasets
         from edgeflip.training import data_checksum
 
-        name = bundle.name
-        if named is None and name not in {entry.name for entry in list_datasets()}:
+        name = bundle.folder_name
+        if named is None and bundle.name not in {entry.name for entry in list_datasets()}:
             # Another file of the same name, or another label in it, is other data.
             name = f"{name}-{data_checksum(bundle.graphs)[:8]}"
         folder = named or Path("runs") / f"{name}-{self.profile}-s{self.seed}" / "oracle"

@@ -20,7 +20,7 @@ def weakness_of(oracle: ModelOracle, bundle: DatasetBundle) -> str | None:
         bundle: Its data; the graphs it was not trained on are asked about.
     """
     graphs = [graph for graph in (*bundle.val, *bundle.test) if graph.y is not None]
-    if not graphs or getattr(oracle, "task", None) == "regression":
+    if not graphs or not bundle.class_names or getattr(oracle, "task", None) == "regression":
         return None
     truth = [int(graph.y) for graph in graphs]
     hits = sum(a == b for a, b in zip(oracle.predict(graphs).tolist(), truth, strict=True))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         random_split,
         stratified_split,
     )
+    from edgeflip.datasets.bundling import (
+        bundle_from,
+    )
     from edgeflip.datasets.chemist import (
         Chemist,
         chemist_for,
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
         edited_molecule,
         molecule_similarity,
     )
+    from edgeflip.datasets.family_names import (
+        FAMILIES,
+        is_family_name,
+    )
     from edgeflip.datasets.formats import (
         read_graph,
     )
@@ -65,7 +72,6 @@ if TYPE_CHECKING:
         stack_graphs,
     )
     from edgeflip.datasets.user_graphs import (
-        bundle_from,
         load_graphs,
     )
 
@@ -81,9 +87,10 @@ _FILE = {
     "ENTRY_POINT_GROUP": "edgeflip.datasets.registry",
     "EditedMolecule": "edgeflip.datasets.edited_molecules",
     "Origin": "edgeflip.datasets.bundle",
+    "FAMILIES": "edgeflip.datasets.family_names",
     "SINGLE_BOND": "edgeflip.datasets.chemistry",
     "Split": "edgeflip.datasets.bundle",
-    "bundle_from": "edgeflip.datasets.user_graphs",
+    "bundle_from": "edgeflip.datasets.bundling",
     "canonical_name": "edgeflip.datasets.registry",
     "check_dataset": "edgeflip.datasets.registry",
     "check_trainable": "edgeflip.datasets.stacks",
@@ -91,6 +98,7 @@ _FILE = {
     "edited_molecule": "edgeflip.datasets.edited_molecules",
     "fetch_dataset": "edgeflip.datasets.download",
     "graph_from_networkx": "edgeflip.datasets.building",
+    "is_family_name": "edgeflip.datasets.family_names",
     "is_molecule": "edgeflip.datasets.chemistry",
     "known_classes": "edgeflip.datasets.registry",
     "list_datasets": "edgeflip.datasets.registry",
@@ -113,6 +121,7 @@ _FILE = {
 __all__ = [
     "DATA_VARIABLE",
     "ENTRY_POINT_GROUP",
+    "FAMILIES",
     "SINGLE_BOND",
     "Chemist",
     "CrowdedAtom",
@@ -131,6 +140,7 @@ __all__ = [
     "edited_molecule",
     "fetch_dataset",
     "graph_from_networkx",
+    "is_family_name",
     "is_molecule",
     "known_classes",
     "list_datasets",

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from edgeflip.core import FREE, Constraints, EdgeFill
 from edgeflip.errors import DatasetError
-from edgeflip.support import check_limit, check_seed
+from edgeflip.support import check_limit, check_seed, file_name
 
 Drawing = Literal["plain", "molecule", "sentence"]
 Origin = Literal["file", "generated"]
@@ -30,6 +30,24 @@ class Split:
         """Numbers of training, validation and test graphs."""
         return len(self.train), len(self.val), len(self.test)
 
+    def among(self, kept: Sequence[int]) -> Split:
+        """The same split where only some graphs are kept, counted anew.
+
+        Args:
+            kept: their positions, in the new order.
+
+        Example:
+            >>> Split((0, 1), (2,), (3,)).among([1, 2, 3])
+            Split(train=(0,), val=(1,), test=(2,))
+        """
+        place = {old: new for new, old in enumerate(kept)}
+        return Split(
+            *(
+                tuple(place[old] for old in part if old in place)
+                for part in (self.train, self.val, self.test)
+            )
+        )
+
 
 @dataclass(frozen=True)
 class DatasetCard:
@@ -39,6 +57,7 @@ class DatasetCard:
         checksum: sha256 of the file the graphs were read from; none for generated graphs.
         origin: `"file"` for published graphs, `"generated"` for ours of the same make-up.
         notes: what a reader of results on this data should know.
+        split: how the graphs were split, in words.
     """
 
     title: str
@@ -48,6 +67,7 @@ class DatasetCard:
     checksum: str | None
     origin: Origin
     notes: str = ""
+    split: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,7 @@ class DatasetBundle:
     """Graphs with everything needed to train on them, explain them and draw them.
 
     Attributes:
+        class_names: of the classes, by number; empty where labels are values.
         motif_nodes: the nodes known to decide a graph's class, where there is such ground truth.
         drawing: how the report draws a graph of this set.
         constraints: what may change in a graph of this set; none when everything may.
@@ -92,13 +113,18 @@ class DatasetBundle:
         names = ", ".join(self.class_names[:6]) + ", …" * (len(self.class_names) > 6)
         return (
             f"DatasetBundle({self.name!r}, {len(self.graphs)} graphs, split "
-            f"{'/'.join(map(str, self.split.sizes))}, classes {names})"
+            f"{'/'.join(map(str, self.split.sizes))}, {f'classes {names}' if names else 'values'})"
         )
 
     def _repr_html_(self) -> str:
         from edgeflip.draw import bundle_html
 
         return bundle_html(self)
+
+    @property
+    def folder_name(self) -> str:
+        """The name as part of a path: `tu:PROTEINS` is `tu-PROTEINS`."""
+        return file_name(self.name)
 
     def constraints_for(self, graph: Data) -> Constraints:
         """What may change in a graph: the rules of chemistry for molecules, otherwise everything."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from edgeflip.datasets.catalogue import RequiredFile, catalogue
+from edgeflip.datasets.family_names import family_name, is_family_name
 from edgeflip.errors import DatasetError, unknown_name
 from edgeflip.support import check_limit, progress_bar, read_packed
 
@@ -27,13 +28,20 @@ def fetch_dataset(
     that was cut off goes on where it ended, if the server allows that.
 
     Args:
-        name: of the dataset; case and `-` against `_` do not matter.
+        name: of the dataset; case and `-` against `_` do not matter. One of PyG or OGB, such as
+            `tu:PROTEINS`, is downloaded and read by PyG or OGB.
         data_dir: the data folder, made if need be.
         progress: show a progress bar on stderr.
 
     Returns:
         Where the files are.
     """
+    if is_family_name(name):
+        from edgeflip.datasets.ecosystem import raw_folder, read_named
+
+        wished, place = family_name(name), Path(data_dir).expanduser()
+        read_named(wished, place)
+        return [raw_folder(wished, place)]
     wanted = name.strip().lower().replace("-", "_")
     if wanted not in catalogue():
         raise unknown_name("dataset", name, catalogue())

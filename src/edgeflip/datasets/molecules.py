@@ -28,6 +28,7 @@ from edgeflip.datasets.chemistry import (
     molecule_or_none,
     rdkit_chem,
 )
+from edgeflip.datasets.dataset_objects import ogb_molecule_graph
 from edgeflip.datasets.tu import graphs_of_table, whole_table
 from edgeflip.errors import DatasetError, GraphError, shown
 
@@ -139,6 +140,8 @@ def _bundle(
 
 def smiles_reader(dataset: str | None) -> Callable[[str], Data]:
     """What makes a graph of a SMILES as a dataset of molecules has them; `molecule_graph` for most."""
+    if (dataset or "").startswith("ogb:"):
+        return ogb_molecule_graph
     return mutag0_graph if dataset == "mutag0" else molecule_graph
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from edgeflip.datasets.catalogue import CatalogueEntry, catalogue
+from edgeflip.datasets.family_names import family_name, is_family_name
 from edgeflip.errors import DatasetError, EdgeflipError, shown, unknown_name
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     """Load a dataset by name; case and `-` against `_` do not matter.
 
     Args:
-        name: one of `list_datasets()`.
+        name: one of `list_datasets()`; or a data set of PyG or OGB such as `tu:PROTEINS`,
+            `moleculenet:Tox21/NR-AR`, `gnnbench:MNIST` or `ogb:molhiv`, which PyG or OGB downloads.
         data_dir: the data folder; by default the one `EDGEFLIP_DATA` names, if set. With a data
             folder the published graphs are read and never replaced by generated ones.
 
@@ -79,6 +81,10 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
         (800, ('cycle', 'house'))
     """
     folder = _data_folder(data_dir)
+    if is_family_name(name):
+        from edgeflip.datasets.ecosystem import load_named
+
+        return load_named(family_name(name), folder)
     wanted = canonical_name(name)
     if wanted in catalogue():
         return _load_catalogued(catalogue()[wanted], folder)
@@ -92,6 +98,9 @@ def check_dataset(name: str) -> None:
     Raises:
         UnknownNameError: With the nearest name there is.
     """
+    if is_family_name(name):
+        family_name(name)
+        return
     known = [*catalogue(), *_plugins()]
     if canonical_name(name) not in known:
         raise unknown_name("dataset", name, known)
@@ -109,7 +118,14 @@ def known_classes(name: str) -> tuple[str, ...]:
 
 
 def canonical_name(name: str) -> str:
-    """A dataset's name as it is kept: case and `-` against `_` do not matter."""
+    """A dataset's name as it is kept: case and `-` against `_` do not matter, but in those of PyG and OGB.
+
+    Example:
+        >>> canonical_name("BA-2Motifs"), canonical_name("TU:IMDB-BINARY")
+        ('ba_2motifs', 'tu:IMDB-BINARY')
+    """
+    if is_family_name(name):
+        return str(family_name(name))
     return str(name).strip().lower().replace("-", "_")
 
 

@@ -91,6 +91,11 @@ def check_trainable(bundle: DatasetBundle) -> None:
         DatasetError: for an empty part of the split, a graph without nodes, features of another
             width, or a label that is missing or no class.
     """
+    if not bundle.class_names:
+        raise DatasetError(
+            f"expected classes to train a classifier on '{bundle.name}', got values; train a model of your "
+            "own and explain it with task='regression'."
+        )
     for part in ("train", "val", "test"):
         if not getattr(bundle.split, part):
             raise DatasetError(

@@ -159,7 +159,8 @@ def bundle_html(bundle: DatasetBundle) -> str:
     facts = [
         ("graphs", f"{len(bundle.graphs):,}"),
         ("training, validation, test", " / ".join(f"{size:,}" for size in sizes)),
-        ("classes", ", ".join(bundle.class_names)),
+        ("split", bundle.card.split),
+        ("classes", ", ".join(bundle.class_names) or "none: labels are values"),
         ("origin", bundle.card.origin),
         ("licence", bundle.card.licence),
         ("to know", bundle.card.notes),

@@ -23,6 +23,11 @@ from edgeflip.support import check_fields, check_limit
 _SPARSE_READOUT = {"mean": global_mean_pool, "max": global_max_pool, "sum": global_add_pool}
 
 
+def _as_numbers(x: Tensor) -> Tensor:
+    """Features that layers can multiply: those of many data sets are whole numbers."""
+    return x if x.is_floating_point() else x.float()
+
+
 def _convolved(conv: GCNConv, x: Tensor, edges: Tensor, weights: Tensor | None) -> Tensor:
     """What a layer gives; where nobody learns or listens, without PyG's way there, which takes longer."""
     listened = conv.explain or conv._forward_hooks or conv._forward_pre_hooks
@@ -126,8 +131,8 @@ class GCNClassifier(nn.Module):
             batch: the graph of each node [nodes]; by default all belong to one graph.
             edge_weight: from 0, as good as removed, to 1, an ordinary edge [edges].
         """
-        edges, weights = self._messages(edge_index, edge_weight, x)
-        hidden = x
+        hidden = _as_numbers(x)
+        edges, weights = self._messages(edge_index, edge_weight, hidden)
         for conv in self.convs:
             hidden = _convolved(conv, hidden, edges, weights).relu()
         if batch is None:
@@ -141,7 +146,7 @@ class GCNClassifier(nn.Module):
             x: node features [..., nodes, features].
         """
         weight: Tensor = self._convolutions()[0].lin.weight
-        return functional.linear(x, weight)
+        return functional.linear(_as_numbers(x), weight)
 
     def dense_logits(
         self, projected: Tensor, adjacency: Tensor, sizes: Tensor | None = None

@@ -10,6 +10,7 @@ from edgeflip.support.clock import (
 from edgeflip.support.files import (
     as_path,
     check_name,
+    file_name,
     read_file,
     read_packed,
     unpacked,
@@ -106,6 +107,7 @@ __all__ = [
     "checksum",
     "code_version",
     "cpu_seconds",
+    "file_name",
     "first_problem",
     "is_too_large",
     "key_of",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import zlib
 from pathlib import Path
@@ -33,6 +34,16 @@ def check_name(path: Path, error: type[EdgeflipError] = DatasetError) -> None:
         raise error(
             f"expected a name in UTF-8 for what is written, got {shown(path.name)}; give another name."
         ) from None
+
+
+def file_name(text: str) -> str:
+    """A text as part of a path on every system.
+
+    Example:
+        >>> file_name("moleculenet:tox21/NR-AR")
+        'moleculenet-tox21-NR-AR'
+    """
+    return re.sub(r"[^\w.-]+", "-", text)
 
 
 def read_file(

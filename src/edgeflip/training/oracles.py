@@ -18,7 +18,13 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from edgeflip.datasets import DatasetBundle, check_trainable, list_datasets, stack_graphs
+from edgeflip.datasets import (
+    DatasetBundle,
+    check_trainable,
+    is_family_name,
+    list_datasets,
+    stack_graphs,
+)
 from edgeflip.errors import ArtifactError, ConfigError, OracleError
 from edgeflip.oracle import GCNClassifier, GCNConfig, ModelOracle
 from edgeflip.presets import OracleSettings, load_preset
@@ -200,7 +206,7 @@ def oracle_for(
     found = _origin(saved)
     wanted = (bundle.name, bundle.card.origin, bundle.num_features, bundle.num_classes)
     published = {entry.name for entry in list_datasets()}
-    if published.isdisjoint({found[0], bundle.name}):
+    if published.isdisjoint({found[0], bundle.name}) and not is_family_name(bundle.name):
         # Files of one's own may have any name: an oracle of one of them may be asked about another.
         found = (bundle.name, *found[1:])
     # What the saved oracle does not say of itself cannot speak against it.

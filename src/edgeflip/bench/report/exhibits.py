@@ -28,7 +28,7 @@ from edgeflip.search import (
     StopReason,
     Trace,
 )
-from edgeflip.support import RESULTS, STRICT, as_path, read_settings
+from edgeflip.support import RESULTS, STRICT, as_path, file_name, read_settings
 
 _Output: TypeAlias = tuple[float, ...]
 _Edges: TypeAlias = tuple[tuple[int, int], ...]
@@ -217,7 +217,7 @@ def answer_figures(
             scene = draw_grid([exhibit.answer for exhibit in own], titles=titles).scene
             figures.append(
                 ReportFigure(
-                    f"answers-{dataset}",
+                    f"answers-{file_name(dataset)}",
                     f"{title}: three answers of {label(method)}",
                     "The answer with the highest score, the one in the middle, and a graph without an answer "
                     "where there is one.",
