@@ -132,10 +132,11 @@ class FromPyG:
 
     def _edge_mask(self, model: _OneGraph, label: int) -> Tensor:
         """What the algorithm says of each column of `edge_index` [columns]."""
-        name = self.algorithm if isinstance(self.algorithm, str) else type(self.algorithm).__name__
+        name = str(self.algorithm)
         try:
-            explanation = self._explanation(model, label)
-            mask: Tensor = explanation.edge_mask.detach().double().cpu()
+            algorithm = self._algorithm_for(model)
+            name = type(algorithm).__name__
+            mask: Tensor = _explanation(model, algorithm, label).edge_mask.detach().double().cpu()
         except EdgeflipError:
             raise
         except Exception as error:
@@ -145,35 +146,37 @@ class FromPyG:
             ) from error
         return mask
 
-    def _explanation(self, model: _OneGraph, label: int) -> Any:
-        algorithm = self.algorithm
-        if isinstance(algorithm, str):
-            options = dict(self.options)
-            if algorithm == "graphmask-explainer":
-                layers = [each for each in model.modules() if isinstance(each, MessagePassing)]
-                options.setdefault("num_layers", len(layers))
-            algorithm = ALGORITHMS[algorithm](**options)
-        else:
+    def _algorithm_for(self, model: nn.Module) -> ExplainerAlgorithm:
+        if not isinstance(self.algorithm, str):
             # The Explainer connects an algorithm with its settings; the caller's stays as it is.
-            algorithm = copy.deepcopy(algorithm)
-        # Attention says what the model looks at, whatever it predicts.
-        attention = isinstance(algorithm, AttentionExplainer)
-        masks_nodes = isinstance(algorithm, GraphMaskExplainer)
-        explainer = Explainer(
-            model,
-            algorithm,
-            explanation_type="model" if attention else "phenomenon",
-            node_mask_type="common_attributes" if masks_nodes else None,
-            edge_mask_type="object",
-            model_config=ModelConfig(
-                mode="multiclass_classification",
-                task_level="graph",
-                return_type="raw" if model.returns == "logits" else "probs",
-            ),
-        )
-        batch = model.batch
-        target = torch.tensor([label], device=batch.edge_index.device)
-        return explainer(batch.x, batch.edge_index, target=None if attention else target)
+            return copy.deepcopy(self.algorithm)
+        options = dict(self.options)
+        if self.algorithm == "graphmask-explainer":
+            layers = [each for each in model.modules() if isinstance(each, MessagePassing)]
+            options.setdefault("num_layers", len(layers))
+        return ALGORITHMS[self.algorithm](**options)
+
+
+def _explanation(model: _OneGraph, algorithm: ExplainerAlgorithm, label: int) -> Any:
+    """What PyG's `Explainer` makes of a model, an algorithm and a label."""
+    # Attention says what the model looks at, whatever it predicts.
+    attention = isinstance(algorithm, AttentionExplainer)
+    masks_nodes = isinstance(algorithm, GraphMaskExplainer)
+    explainer = Explainer(
+        model,
+        algorithm,
+        explanation_type="model" if attention else "phenomenon",
+        node_mask_type="common_attributes" if masks_nodes else None,
+        edge_mask_type="object",
+        model_config=ModelConfig(
+            mode="multiclass_classification",
+            task_level="graph",
+            return_type="raw" if model.returns == "logits" else "probs",
+        ),
+    )
+    batch = model.batch
+    target = torch.tensor([label], device=batch.edge_index.device)
+    return explainer(batch.x, batch.edge_index, target=None if attention else target)
 
 
 def _order(graph: Data) -> Tensor:
