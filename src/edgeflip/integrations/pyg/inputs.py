@@ -20,7 +20,14 @@ from edgeflip.oracle import ModelOracle, OutputReader
 Level: TypeAlias = Literal["owner", "count", "edge", "node", "graph", "constant"]
 """What a keyword of the model is about; a `count` follows from the graphs and is worked out anew."""
 
-_COUNTS = ("num_nodes", "num_graphs", "batch_size", "ptr")
+# Keywords that follow from the graphs, and what they are of a batch of edited ones.
+_COUNTS: Mapping[str, Callable[[Batch], Any]] = {
+    "num_nodes": lambda batch: batch.num_nodes,
+    "num_graphs": lambda batch: batch.num_graphs,
+    "batch_size": lambda batch: batch.num_graphs,
+    "size": lambda batch: batch.num_graphs,
+    "ptr": lambda batch: batch.ptr,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +204,11 @@ def reader_for(prediction: Tensor, config: ModelConfig) -> OutputReader:
 def read(prediction: Tensor, count: int, config: ModelConfig) -> Tensor:
     """A model's prediction as edgeflip's oracles give it: probabilities, or values [count, columns]."""
     reader = reader_for(prediction, config)
+    if prediction.dim() > 1 and len(prediction) != count:
+        raise OracleError(
+            f"expected a row of outputs for each of {count} graphs, got {len(prediction)}; pool the nodes of "
+            "each graph, and pass the vector of graphs as batch=."
+        )
     if count == 1:
         prediction = prediction.reshape(1, -1)
     return reader.read(prediction, count)
@@ -229,17 +241,17 @@ def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor
     plain = all(each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) for each in parameters)
     constants = {name: inputs.keywords[name] for name in inputs.names("constant")}
     takes = set(inputs.keywords) - set(inputs.names("owner")) <= set(known)
-    if plain and takes and not constants and known[:2] == ["x", "edge_index"]:
+    counts = inputs.names("count")
+    if plain and takes and not constants and not counts and known[:2] == ["x", "edge_index"]:
         return None
     tensors = [name for name in inputs.keywords if inputs.level(name) in ("node", "edge", "graph")]
-    counts = inputs.names("count")
     owner = next(iter(inputs.names("owner")), None)
     if owner is None:
         owner = next((name for name in known if "batch" in name and name not in _COUNTS), None)
 
     def call(asked: Any, batch: Batch) -> Tensor:
         given = {name: batch[name] for name in tensors} | constants
-        given |= {name: getattr(batch, name) for name in counts}
+        given |= {name: _COUNTS[name](batch) for name in counts}
         if owner is not None:
             output: Tensor = asked(batch.x, batch.edge_index, **{**given, owner: batch.batch})
             return output
@@ -253,7 +265,8 @@ def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor
         for place in range(parts.count):
             graph = parts.graph(place).to(batch.x.device)
             own = {name: graph[name] for name in tensors} | constants
-            own |= {name: getattr(Batch.from_data_list([graph]), name) for name in counts}
+            alone = Batch.from_data_list([graph])
+            own |= {name: _COUNTS[name](alone) for name in counts}
             rows.append(asked(graph.x, graph.edge_index, **own).reshape(1, -1))
         return torch.cat(rows)
 
