@@ -136,7 +136,8 @@ class FromPyG:
         try:
             algorithm = self._algorithm_for(model)
             name = type(algorithm).__name__
-            mask: Tensor = _explanation(model, algorithm, label).edge_mask.detach().double().cpu()
+            explanation = _explanation(model, algorithm, label)
+            mask: Tensor = explanation.edge_mask.detach().double().cpu()
         except EdgeflipError:
             raise
         except Exception as error:
@@ -182,7 +183,8 @@ def _explanation(model: _OneGraph, algorithm: ExplainerAlgorithm, label: int) ->
 def _order(graph: Data) -> Tensor:
     """The columns of a graph, self-loops last."""
     source, target = graph.edge_index.cpu()
-    return (source == target).long().argsort(stable=True)
+    order: Tensor = (source == target).long().argsort(stable=True)
+    return order
 
 
 def _loops_last(graph: Data) -> Data:
