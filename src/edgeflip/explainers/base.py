@@ -28,6 +28,7 @@ from edgeflip.explainers.checking import (
     listed,
     overridden,
     ranking_words,
+    recorded,
     training_graphs,
     width_of,
 )
@@ -409,7 +410,8 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     def _plain_config(self) -> dict[str, Any]:
         """The settings as plain values; worked out once, since every answer has them."""
         if self._plain is None or self._plain[0] is not self.config:
-            self._plain = (self.config, asdict(self.config))  # type: ignore[call-overload]
+            settings = recorded(asdict(self.config))  # type: ignore[call-overload]
+            self._plain = (self.config, settings)
         return dict(self._plain[1])
 
     def _ranking_for(self, wanted: Ranking | str | None) -> Ranking:

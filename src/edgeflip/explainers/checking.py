@@ -236,6 +236,21 @@ def ranking_words(ranking: Ranking) -> str:
     return str(getattr(ranking, "__qualname__", type(ranking).__qualname__))
 
 
+def recorded(settings: Any) -> Any:
+    """Settings as an answer records them: an object that is no plain value by the name of its class.
+
+    Example:
+        >>> recorded({"factual_settings": {"algorithm": object(), "max_nodes": 4}})
+        {'factual_settings': {'algorithm': 'object', 'max_nodes': 4}}
+    """
+    if isinstance(settings, Mapping):
+        return {key: recorded(value) for key, value in settings.items()}
+    if isinstance(settings, list | tuple):
+        return type(settings)(recorded(value) for value in settings)
+    plain = settings is None or isinstance(settings, str | int | float)
+    return settings if plain else type(settings).__name__
+
+
 def check_widths(graphs: Sequence[Data]) -> None:
     """Refuse graphs whose nodes have features of several widths."""
     widths = [width_of(graph) for graph in graphs]

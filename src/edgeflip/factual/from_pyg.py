@@ -1,4 +1,4 @@
-"""Any explanation algorithm of PyG as a factual explainer."""
+"""Explanation algorithms of PyG as factual explainers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,36 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
-from torch_geometric.explain import Explainer, ExplainerAlgorithm, GNNExplainer, ModelConfig
+from torch_geometric.explain import (
+    AttentionExplainer,
+    Explainer,
+    ExplainerAlgorithm,
+    GNNExplainer,
+    GraphMaskExplainer,
+    ModelConfig,
+    PGExplainer,
+)
+from torch_geometric.nn import MessagePassing
 
-from edgeflip.core import FactualSubgraph
+from edgeflip.core import FactualSubgraph, edge_attributes
 from edgeflip.errors import ConfigError, EdgeflipError, NotApplicableError
 from edgeflip.factual.growth import grow
 from edgeflip.oracle import MeteredOracle, ModelOracle, Oracle, one_line, space_of
 from edgeflip.support import STRICT, seeded
 
-ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {"gnn-explainer": GNNExplainer}
-"""Algorithms that can be named in a file of settings."""
+
+def _graph_mask(num_layers: int, log: bool = False, **options: Any) -> ExplainerAlgorithm:
+    return GraphMaskExplainer(num_layers, log=log, **options)
+
+
+ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {
+    "gnn-explainer": GNNExplainer,
+    "attention-explainer": AttentionExplainer,
+    "graphmask-explainer": _graph_mask,
+}
+"""Algorithms that can be named in a file of settings: those that need no training of their own."""
+
+_KNOWN = (GNNExplainer, PGExplainer, AttentionExplainer, GraphMaskExplainer)
 
 # PyG draws from the global random numbers, which all threads share: one at a time.
 _GLOBAL_DRAWS = threading.Lock()
@@ -31,8 +51,8 @@ class FromPyG:
     """A connected subgraph of the edges that an explanation algorithm of PyG masks highest.
 
     Attributes:
-        algorithm: A `torch_geometric.explain.ExplainerAlgorithm` that yields edge masks, or a name
-            in `ALGORITHMS`, which is made anew for every graph.
+        algorithm: A GNNExplainer, PGExplainer, AttentionExplainer or GraphMaskExplainer of PyG, or a
+            name in `ALGORITHMS`, which is made anew for every graph. A PGExplainer must be trained.
         max_nodes: Most nodes of the answer, the paper's N'.
         options: Arguments of a named algorithm, such as `{"epochs": 200}`.
 
@@ -51,13 +71,22 @@ class FromPyG:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse an empty answer and a name without an algorithm."""
+        """Refuse an empty answer, and what is none of the algorithms."""
         if self.max_nodes < 1:
             raise ConfigError(f"expected max_nodes of at least 1, got {self.max_nodes!r}.")
-        if isinstance(self.algorithm, str) and self.algorithm not in ALGORITHMS:
+        named = isinstance(self.algorithm, str)
+        if named and self.algorithm not in ALGORITHMS:
+            advice = (
+                "" if "pg" not in str(self.algorithm).lower() else "; pass a trained PGExplainer"
+            )
             raise ConfigError(
-                f"expected an algorithm of PyG or one of {', '.join(ALGORITHMS)}, "
-                f"got {self.algorithm!r}."
+                f"expected an algorithm of PyG or one of {', '.join(ALGORITHMS)}, got "
+                f"{self.algorithm!r}{advice}."
+            )
+        if not named and not isinstance(self.algorithm, _KNOWN):
+            raise ConfigError(
+                f"expected {', '.join(each.__name__ for each in _KNOWN[:-1])} or {_KNOWN[-1].__name__} of "
+                f"PyG, got {type(self.algorithm).__name__}; use one of these, SubgraphX or Occlusion."
             )
         if self.options and not isinstance(self.algorithm, str):
             raise ConfigError(
@@ -93,40 +122,79 @@ class FromPyG:
             return grow(space, torch.empty(0), self.max_nodes)
         # PyG leaves masks, hooks and modes behind in the model it explains; let it have a copy.
         own = copy.deepcopy(inner)
-        with _GLOBAL_DRAWS, seeded(seed), own.frozen():
-            mask = self._edge_mask(_OneGraph(own, graph, meter), label)
+        # Those who search without gradients need them here.
+        with _GLOBAL_DRAWS, seeded(seed), own.frozen(), torch.enable_grad():
+            model = _OneGraph(own, _loops_last(graph), meter)
+            mask = torch.zeros(graph.edge_index.size(1), dtype=torch.double)
+            mask[_order(graph)] = self._edge_mask(model, label)
         # An edge is as important as its two directions together.
         return grow(space, mask[space.columns].mean(dim=1), self.max_nodes)
 
     def _edge_mask(self, model: _OneGraph, label: int) -> Tensor:
         """What the algorithm says of each column of `edge_index` [columns]."""
-        algorithm = self.algorithm
+        name = str(self.algorithm)
         try:
-            if isinstance(algorithm, str):
-                algorithm = ALGORITHMS[algorithm](**self.options)
-            explainer = Explainer(
-                model,
-                algorithm,
-                explanation_type="phenomenon",
-                edge_mask_type="object",
-                model_config=ModelConfig(
-                    mode="multiclass_classification",
-                    task_level="graph",
-                    return_type="raw" if model.returns == "logits" else "probs",
-                ),
-            )
-            batch = model.batch
-            target = torch.tensor([label], device=batch.edge_index.device)
-            explanation = explainer(batch.x, batch.edge_index, target=target)
+            algorithm = self._algorithm_for(model)
+            name = type(algorithm).__name__
+            explanation = _explanation(model, algorithm, label)
             mask: Tensor = explanation.edge_mask.detach().double().cpu()
         except EdgeflipError:
             raise
         except Exception as error:
             raise NotApplicableError(
-                f"expected '{_name(algorithm)}' of PyG to mask the model's edges, got "
-                f"{type(error).__name__}: {one_line(error)}; use Occlusion or SubgraphX."
+                f"expected '{name}' of PyG to mask the model's edges, got {type(error).__name__}: "
+                f"{one_line(error).rstrip('.')}; use Occlusion or SubgraphX."
             ) from error
         return mask
+
+    def _algorithm_for(self, model: nn.Module) -> ExplainerAlgorithm:
+        if not isinstance(self.algorithm, str):
+            # The Explainer connects an algorithm with its settings; the caller's stays as it is.
+            return copy.deepcopy(self.algorithm)
+        options = dict(self.options)
+        if self.algorithm == "graphmask-explainer":
+            layers = [each for each in model.modules() if isinstance(each, MessagePassing)]
+            options.setdefault("num_layers", len(layers))
+        return ALGORITHMS[self.algorithm](**options)
+
+
+def _explanation(model: _OneGraph, algorithm: ExplainerAlgorithm, label: int) -> Any:
+    """What PyG's `Explainer` makes of a model, an algorithm and a label."""
+    # Attention says what the model looks at, whatever it predicts.
+    attention = isinstance(algorithm, AttentionExplainer)
+    masks_nodes = isinstance(algorithm, GraphMaskExplainer)
+    explainer = Explainer(
+        model,
+        algorithm,
+        explanation_type="model" if attention else "phenomenon",
+        node_mask_type="common_attributes" if masks_nodes else None,
+        edge_mask_type="object",
+        model_config=ModelConfig(
+            mode="multiclass_classification",
+            task_level="graph",
+            return_type="raw" if model.returns == "logits" else "probs",
+        ),
+    )
+    batch = model.batch
+    target = torch.tensor([label], device=batch.edge_index.device)
+    return explainer(batch.x, batch.edge_index, target=None if attention else target)
+
+
+def _order(graph: Data) -> Tensor:
+    """The columns of a graph, self-loops last."""
+    source, target = graph.edge_index.cpu()
+    order: Tensor = (source == target).long().argsort(stable=True)
+    return order
+
+
+def _loops_last(graph: Data) -> Data:
+    """A graph with its self-loops last: attention layers drop them and append their own."""
+    order = _order(graph)
+    sorted_graph = copy.copy(graph)
+    for name in ("edge_index", *edge_attributes(graph)):
+        dim = 1 if name == "edge_index" else 0
+        sorted_graph[name] = graph[name].index_select(dim, order.to(graph[name].device))
+    return sorted_graph
 
 
 class _OneGraph(nn.Module):
@@ -153,7 +221,3 @@ class _OneGraph(nn.Module):
             return scores
         other = torch.zeros_like(scores) if self.returns == "logits" else 1 - scores
         return torch.cat([other, scores], dim=1)
-
-
-def _name(algorithm: ExplainerAlgorithm | str) -> str:
-    return algorithm if isinstance(algorithm, str) else type(algorithm).__name__

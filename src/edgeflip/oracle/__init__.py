@@ -36,6 +36,7 @@ from edgeflip.oracle.model import (
     ModelOracle,
 )
 from edgeflip.oracle.outputs import (
+    OutputReader,
     Task,
     one_line,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "Model",
     "ModelOracle",
     "Oracle",
+    "OutputReader",
     "OutputReading",
     "PairSlopes",
     "SearchEnded",

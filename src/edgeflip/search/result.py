@@ -18,6 +18,7 @@ from edgeflip.support import read_json, write_json
 
 if TYPE_CHECKING:
     from edgeflip.draw import Picture
+    from edgeflip.integrations import EditExplanation
 
 StopReason: TypeAlias = Literal[
     "first_flip",
@@ -364,6 +365,14 @@ class CounterfactualSet(GoalReading):
         from edgeflip.draw import save_answer
 
         return save_answer(self, path, **options)
+
+    def to_pyg(
+        self, counterfactual: Counterfactual | None = None, **options: Any
+    ) -> EditExplanation:
+        """An explanation of PyG, by default of the smallest; see `edgeflip.integrations.to_pyg`."""
+        from edgeflip.integrations import to_pyg
+
+        return to_pyg(self, counterfactual, **options)
 
     def _repr_html_(self) -> str:
         from edgeflip.draw import answer_html

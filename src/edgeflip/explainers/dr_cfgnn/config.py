@@ -56,7 +56,7 @@ class DRCFGNNConfig:
     denoise: bool = True
     share: float = 0.01
     one_hot: bool = True
-    factual: Literal["subgraphx", "occlusion"] = "subgraphx"
+    factual: Literal["subgraphx", "occlusion", "from-pyg"] = "subgraphx"
     factual_settings: Mapping[str, Any] = field(default_factory=dict)
     max_nodes: int | None = None
     remove: SizeConfig = field(default_factory=SizeConfig)

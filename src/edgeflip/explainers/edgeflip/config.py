@@ -115,7 +115,7 @@ class EdgeFlipConfig:
 
     __pydantic_config__ = STRICT
 
-    factual: Literal["subgraphx", "occlusion"] = "occlusion"
+    factual: Literal["subgraphx", "occlusion", "from-pyg"] = "occlusion"
     factual_settings: Mapping[str, Any] = field(default_factory=dict)
     max_nodes: int | None = None
     remove: SizeConfig = field(default_factory=SizeConfig)
