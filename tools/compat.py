@@ -4,10 +4,10 @@
     python tools/compat.py --python python3.12 --only newest
     python tools/compat.py --write docs/compatibility.md   # and put the table there
 
-*Oldest* is the lower bound of every requirement of edgeflip and its extras; what those packages need in turn
-is the newest that fits. *Newest* is whatever pip takes. Only torch is the pinned one in both: its lower bound is
-the version that was run, and without a pin pip may choose a build of many gigabytes. The wheel is installed and
-the tests of `TESTS` run against it, in one process at low priority: some five CPU minutes each.
+*Oldest* is the lower bound of every requirement of edgeflip and its extras; what those packages need in
+turn is the newest that fits. *Newest* is whatever pip takes. Only torch is the pinned one in both: its lower
+bound is the version that was run, and without a pin pip may choose a build of many gigabytes. The wheel is
+installed and the tests of `TESTS` run against it, in one process at low priority: some five CPU minutes each.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import platform
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -185,6 +186,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--write", type=Path, help="a page with marks for the table")
     arguments = parser.parse_args(argv)
     wheel = BUILD / "compat" / "wheel"
+    # What an older build left behind would be packed again.
+    for stale in (wheel, BUILD / "lib"):
+        shutil.rmtree(stale, ignore_errors=True)
     run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheel, ROOT])
     (file,) = wheel.glob("*.whl")
     outcomes = []

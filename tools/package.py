@@ -3,8 +3,8 @@
     make package                              # everything below, into dist/
     python tools/package.py --only built      # without the environments: a minute
 
-The archives are built, described (`twine check --strict`) and compared file by file with the repository. The wheel
-is installed into a clean environment without extras, and into one more for each extra; each runs
+The archives are built, checked (`twine check --strict`) and compared file by file with the repository. The
+wheel is installed into a clean environment without extras, and into one more for each extra; each runs
 `tools/outside/smoke.py` in a folder outside of the repository. mypy and pyright read the types of the
 installed package from there too.
 """

@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What a type checker sees of an installed edgeflip: each line below must hold, and each error must be one."""
+"""What a type checker sees of an installed edgeflip: each type must be so, and each error must be one."""
 
 from typing import assert_type
 
@@ -33,4 +33,4 @@ assert_type(EdgeFlip().fit([graph], oracle), EdgeFlip)
 # Types that are seen refuse these three; where they are not, the comments are what is reported.
 explain(oracle, graph, budget="1000")  # type: ignore[arg-type]
 Constraints(max_edits="3")  # type: ignore[arg-type]
-answer.certficate  # type: ignore[attr-defined]
+print(answer.certficate)  # type: ignore[attr-defined]
