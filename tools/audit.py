@@ -72,11 +72,9 @@ def judged(rows: Sequence[Mapping[str, Any]], pinned: Mapping[str, str]) -> Audi
 def rows_of(tools: Environment) -> list[dict[str, Any]]:
     """What pip-audit says of every pin; nothing if it could not ask."""
     files = ["-r", str(CONSTRAINTS), "-r", str(TOOL_PINS)]
+    service = ["--vulnerability-service", "pypi", "--format", "json", "--progress-spinner", "off"]
     done = subprocess.run(
-        [
-            *(tools.python, "-m", "pip_audit", *files, "--no-deps", "--disable-pip"),
-            *("--vulnerability-service", "pypi", "--format", "json", "--progress-spinner", "off"),
-        ],
+        [str(tools.python), "-m", "pip_audit", *files, "--no-deps", "--disable-pip", *service],
         capture_output=True,
         text=True,
         check=False,

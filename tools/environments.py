@@ -45,7 +45,7 @@ class Environment:
 
     def install(self, *what: str | Path, constraints: Path | None = None) -> None:
         """Install packages, or raise with what pip said."""
-        held = [] if constraints is None else ["-c", constraints]
+        held = [] if constraints is None else ["-c", str(constraints)]
         run([self.python, "-m", "pip", "install", "-q", *held, *what])
 
     def version(self, package: str) -> str:
@@ -99,7 +99,7 @@ def run(
 def pins(*files: Path) -> dict[str, str]:
     """The exact versions in files of pins, by canonical name."""
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    found = {}
+    found: dict[str, str] = {}
     for line in lines:
         if line and not line.startswith("#"):
             pin = Requirement(line)
