@@ -40,7 +40,7 @@ test test-all doctest: export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-all lint types layers doctest clean
+.PHONY: help install demo test test-all lint types layers doctest package compat audit notes clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -72,14 +72,26 @@ lint: install  ## check style and format
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/oxlint --quiet --deny-warnings src
 
-types: install  ## check the types of the package and of benchmarks/
-	$(BIN)/python -m mypy --strict src benchmarks
+types: install  ## check the types of the package, benchmarks/ and tools/
+	$(BIN)/python -m mypy --strict src benchmarks tools
 
 layers: install  ## check that imports only point down the layers
 	$(BIN)/lint-imports --no-logo
 
 doctest: install  ## run only the examples in docstrings and README
 	$(PYTEST) src $(wildcard README.md)
+
+package: install  ## build wheel and source archive into dist/, install and try them; some minutes
+	$(BIN)/python tools/package.py
+
+compat: install  ## test the oldest and newest versions that pyproject.toml claims; a quarter of an hour
+	$(BIN)/python tools/compat.py
+
+audit: install  ## compare the pins with known vulnerabilities
+	$(BIN)/python tools/audit.py
+
+notes: install  ## write the notes of this version to build/notes.md; TAG=v0.2.0 checks a tag too
+	$(BIN)/python tools/notes.py --tag "$${TAG-}"
 
 clean:  ## remove .venv, caches and everything the targets made
 	rm -rf .venv build dist src/*.egg-info demo_output

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
         train_oracle,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Each name with the room it comes from.
 _ROOM = {

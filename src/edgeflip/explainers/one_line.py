@@ -14,6 +14,19 @@ from edgeflip.oracle import Model, Oracle, Task, as_oracle
 from edgeflip.search import AnswerList, CounterfactualSet
 
 
+# Lists come first: mypy, for which PyG has no types, would otherwise take one for a graph.
+@overload
+def explain(
+    model: Oracle | Model,
+    graph: Sequence[Data],
+    *,
+    method: str = ...,
+    class_names: Sequence[str] | None = ...,
+    task: Task | None = ...,
+    **options: Unpack[ExplainOptions],
+) -> AnswerList: ...
+
+
 @overload
 def explain(
     model: Oracle | Model,
@@ -24,18 +37,6 @@ def explain(
     task: Task | None = ...,
     **options: Unpack[ExplainOptions],
 ) -> CounterfactualSet: ...
-
-
-@overload
-def explain(  # type: ignore[overload-cannot-match]  # PyG has no types for us
-    model: Oracle | Model,
-    graph: Sequence[Data],
-    *,
-    method: str = ...,
-    class_names: Sequence[str] | None = ...,
-    task: Task | None = ...,
-    **options: Unpack[ExplainOptions],
-) -> AnswerList: ...
 
 
 def explain(
