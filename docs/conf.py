@@ -7,6 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pages
+
 from edgeflip import __version__
 
 project = "edgeflip"
@@ -14,7 +15,7 @@ author = "The edgeflip authors"
 copyright = f"{date.today().year}, {author}"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 # Generated reports are pages too, but each is reached from its summary and not from the menu.
 exclude_patterns = ["build", "_build"]
 

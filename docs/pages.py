@@ -133,7 +133,9 @@ def prose(text: str) -> str:
 
 def links(text: str) -> list[str]:
     """Where the links and pictures of a page lead."""
-    return re.findall(r"\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return re.findall(
+        r"\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    )
 
 
 def anchors(text: str) -> set[str]:
@@ -153,9 +155,7 @@ def _slug(title: str) -> str:
     """The anchor of a heading, as GitHub and the site make it."""
     words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).replace("`", "").lower()
     kept = (
-        letter
-        for letter in words
-        if letter in " -_" or unicodedata.category(letter)[0] in "LN"
+        letter for letter in words if letter in " -_" or unicodedata.category(letter)[0] in "LN"
     )
     return "".join(kept).replace(" ", "-")
 
