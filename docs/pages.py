@@ -99,7 +99,7 @@ def run(path: Path, figures: Path) -> list[Path]:
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 # Errors name the page and the line in it.
                 code = "\n" * (piece.line - 1) + piece.text
-                exec(compile(code, str(path), "exec"), space)
+                exec(compile(code, str(path), "exec", dont_inherit=True), space)
             if piece.kind == "python":
                 said = output.getvalue()
     return drawn
