@@ -34,7 +34,7 @@ DOCS = Path(__file__).resolve().parent
 FIGURES = DOCS / "figures"
 _PIECE = re.compile(
     r"^<!-- (?P<note>setup|figure: (?P<figure>\S+))\n(?P<hidden>.*?)^-->$"
-    r"|^(?:<!-- (?P<mark>not run: .+|prints) -->\n+)?```(?P<kind>\w*)[^\n]*\n(?P<shown>.*?)^```$",
+    r"|^(?:<!-- (?P<mark>not run: [^\n]+|prints) -->\n+)?```(?P<kind>\w*)[^\n]*\n(?P<shown>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 
