@@ -5,7 +5,7 @@ PYTEST_ARGS ?=
 # Of the tests that can stand company; 0 runs them one after the other in one process.
 WORKERS ?= logical
 QUIET ?= -qq
-EXTRAS := dev
+EXTRAS := dev,docs
 
 BIN := .venv/bin
 # Written last, so without it the environment is unfinished. Holds the folder it was made in.
@@ -40,7 +40,7 @@ test test-all doctest: export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-all lint types layers doctest package compat audit notes clean
+.PHONY: help install demo test test-all lint types layers doctest docs package compat audit notes clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -93,7 +93,11 @@ audit: install  ## compare the pins with known vulnerabilities
 notes: install  ## write the notes of this version to build/notes.md; TAG=v0.2.0 checks a tag too
 	$(BIN)/python tools/notes.py --tag "$${TAG-}"
 
+docs: install  ## build the site into docs/_build/html; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"
+
 clean:  ## remove .venv, caches and everything the targets made
-	rm -rf .venv build dist src/*.egg-info demo_output
+	rm -rf .venv build dist docs/_build src/*.egg-info demo_output
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +

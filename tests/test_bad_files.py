@@ -229,7 +229,9 @@ def test_a_path_that_is_none_is_one_sentence(path):
 
 
 def test_every_limit_is_documented_with_its_default_and_variable():
-    text = (Path(__file__).parent.parent / "docs" / "own_graphs.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parent.parent / "docs" / "guides" / "own_data.md").read_text(
+        encoding="utf-8"
+    )
     for name, (default, _) in LIMITS.items():
         assert f"| `EDGEFLIP_MAX_{name.upper()}` | {default:,}" in text
         assert limit(name) == default

@@ -213,7 +213,7 @@ def test_every_counterfactual_is_a_molecule_and_survives_json(tmp_path):
 
 @pytest.mark.skipif(
     not DATA_DIR or bool(catalogue()["mutag0"].missing(Path(DATA_DIR))),
-    reason="set EDGEFLIP_DATA to a folder with mutag0/; see docs/data.md",
+    reason="set EDGEFLIP_DATA to a folder with mutag0/; see docs/guides/data.md",
 )
 def test_most_of_mutag0_has_possible_bond_orders():
     graphs = load_dataset("mutag0", DATA_DIR).graphs[::20]

@@ -109,7 +109,7 @@ def test_a_crash_ends_with_70_one_sentence_and_no_traceback(capsys, monkeypatch)
 
 def test_help_and_docs_name_every_exit_code(capsys):
     _, shown, _ = run(capsys, "--help")
-    documented = (ROOT / "docs" / "cli.md").read_text()
+    documented = (ROOT / "docs" / "guides" / "cli.md").read_text()
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in " ".join(shown.split())
         assert f"| {code} |" in documented

@@ -23,7 +23,7 @@ needs_files = pytest.mark.skipif(
     not DATA_DIR
     or bool(catalogue()["bbbp"].missing(Path(DATA_DIR)))
     or bool(catalogue()["mutag0"].missing(Path(DATA_DIR))),
-    reason="set EDGEFLIP_DATA to a folder with bbbp/ and mutag0/; see docs/data.md",
+    reason="set EDGEFLIP_DATA to a folder with bbbp/ and mutag0/; see docs/guides/data.md",
 )
 
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 import pickle
-import re
 from pathlib import Path
 
 import networkx as nx
@@ -300,16 +299,3 @@ def test_explain_an_own_model_and_graph_on_the_command_line(tmp_path, capsys, mo
     assert run("explain", "--model", "m.py:build", "--weights", "w.pt", "--graph", "g.json") == 2
     assert "pickles are never read" in capsys.readouterr().err
     assert run("explain", "--model", "m.py:none", "--graph", "g.json") == 2
-
-
-def test_the_tutorial_runs_as_printed(tmp_path, capsys, monkeypatch):
-    needs_rdkit()
-    monkeypatch.chdir(tmp_path)
-    molecules_csv(tmp_path / "molecules.csv")
-    text = (DOCS / "own_graphs.md").read_text(encoding="utf-8")
-    block = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
-    assert len([line for line in block.splitlines() if line.strip()]) < 30
-    exec(compile(block, "own_graphs.md", "exec"), {"__name__": "tutorial"})
-    out = capsys.readouterr().out
-    assert " turns " in out
-    assert " -> " in out

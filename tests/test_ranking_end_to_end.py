@@ -2,9 +2,7 @@
 
 import dataclasses
 import itertools
-import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -155,11 +153,3 @@ def test_a_ranking_of_ones_own_may_look_at_everything():
 
     answer = RandomSearch(EVERYTHING, ranking=Contrary()).fit([], example_oracle()).explain(GRAPH)
     assert answer.best.margin == min(entry.margin for entry in answer.counterfactuals)
-
-
-def test_the_examples_of_the_page_work(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "choosing.md").read_text()
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
-        exec(compile(block, "choosing.md", "exec"), names)
-    assert " turns " in capsys.readouterr().out

@@ -41,7 +41,7 @@ def _requirements() -> list[Requirement]:
 
 
 def test_every_promised_extra_exists() -> None:
-    assert set(EXTRAS) == RUNTIME_EXTRAS | {"all", "dev"}
+    assert set(EXTRAS) == RUNTIME_EXTRAS | {"all", "dev", "docs"}
 
 
 def test_the_extra_all_is_the_sum_of_the_runtime_extras() -> None:

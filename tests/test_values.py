@@ -2,8 +2,6 @@
 
 import json
 import math
-import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -264,23 +262,6 @@ def test_the_command_line_takes_values(tmp_path):
     assert "12" in shown.stdout
     for wrong in (("--task", "regression"), ("--task", "guess"), ("--target", ">11")):
         assert run(*wrong).exit_code == 2
-
-
-DOCS = Path(__file__).parent.parent / "docs"
-
-
-@pytest.mark.parametrize(
-    ("page", "word", "said"),
-    [("own_graphs.md", "Solubility", "'margin'"), ("engine.md", "", " : 0.5")],
-)
-def test_the_examples_in_the_docs_work(page, word, said, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
-    space = {"__name__": "docs"}
-    for block in blocks:
-        if word in block:
-            exec(compile(block, page, "exec"), space)
-    told = capsys.readouterr().out
-    assert said in told
 
 
 PATH = make_graph(6, [(node, node + 1) for node in range(5)])

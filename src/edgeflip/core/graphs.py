@@ -148,7 +148,7 @@ class PairSpace:
         return torch.where(self.edge_ids[index] == ids, index, -1)
 
     def ends(self, ids: Tensor) -> Tensor:
-        """Both ends of pairs, the smaller first [2, *ids.shape]."""
+        """Both ends of pairs, the smaller first [2, and the shape of ids]."""
         if self._ends is not None:
             return self._ends[:, ids]
         return torch.stack(id_pairs(ids, self.num_nodes))

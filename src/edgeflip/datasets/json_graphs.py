@@ -64,13 +64,13 @@ def graph_from_json(content: bytes, name: str) -> Data:
         name: of the file, for errors.
     """
     payload = parse_json(content, where=name)
-    with reading(f"a graph in {name}", advice="see docs/own_graphs.md"):
+    with reading(f"a graph in {name}", advice="see docs/guides/own_data.md"):
         if isinstance(payload, dict) and "nodes" in payload:
             return _from_node_link(payload, name)
         if not isinstance(payload, dict) or "edges" not in payload:
             raise DatasetError(
                 f"expected num_nodes, edges and x (or nodes and links) in {name}, got other JSON; "
-                "see docs/own_graphs.md."
+                "see docs/guides/own_data.md."
             )
         return _from_plain(payload, name)
 

@@ -96,7 +96,7 @@ def load_graphs(
         )
     if ".csv" not in location.suffixes:
         raise DatasetError(
-            f"expected a CSV of SMILES or a folder of graphs, got {location}; see docs/own_graphs.md."
+            f"expected a CSV of SMILES or a folder of graphs, got {location}; see docs/guides/own_data.md."
         )
     rows, content = read_table(location, (smiles_column, label_column))
     texts = [(row[smiles_column].strip(), row[label_column].strip()) for row in rows]
@@ -163,7 +163,7 @@ def _read_folder(folder: Path, label_file: Path, column: str) -> tuple[list[Data
     if not files:
         raise DatasetError(
             f"expected graphs (.graphml, .gexf, .json) or TU files in {folder}, got "
-            f"{pickles[0] if pickles else 'none'}; see docs/own_graphs.md."
+            f"{pickles[0] if pickles else 'none'}; see docs/guides/own_data.md."
         )
     labels: Mapping[str, str] = read_labels(label_file, column)
     unlabelled = sorted(set(files) - set(labels))

@@ -38,7 +38,7 @@ LIMITS: Mapping[str, Limit] = {
     "classes": Limit(10_000, "classes"),
     "atoms": Limit(1_000, "atoms"),
 }
-"""All limits; docs/own_graphs.md says what each is for."""
+"""All limits; docs/guides/own_data.md says what each is for."""
 
 
 def variable(name: str) -> str:
