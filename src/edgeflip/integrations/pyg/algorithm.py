@@ -110,6 +110,8 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         self.explainer = explainer
         self.class_names = None if class_names is None else tuple(class_names)
         self.options = options
+        # An explainer before fit; reading its settings takes longer than a small graph.
+        self._bare: CounterfactualExplainer[Any] | None = None
 
     def supports(self) -> bool:
         """Whether it can work with the settings of PyG's `Explainer`; a sentence says what it cannot.
@@ -190,8 +192,10 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             _check_model(given, model)
             return given
         oracle = oracle_for(model, inputs, prediction, self.model_config, self.class_names)
-        # The one that was passed stays as it is.
-        made = make_explainer(given) if isinstance(given, str) else copy.copy(given)
+        if self._bare is None:
+            self._bare = make_explainer(given) if isinstance(given, str) else given
+        # Each call has a model with arguments of its own; what was passed stays as it is.
+        made = copy.copy(self._bare)
         try:
             return made.fit([], oracle)
         except GraphError as error:
