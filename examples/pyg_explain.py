@@ -7,12 +7,12 @@
 
 # %%
 import torch
-from edgeflip.integrations.pyg import CounterfactualAlgorithm
 from torch_geometric.explain import Explainer
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GIN, global_add_pool
 
 from edgeflip import load_dataset
+from edgeflip.integrations.pyg import CounterfactualAlgorithm
 
 
 # %%

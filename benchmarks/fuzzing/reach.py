@@ -19,7 +19,10 @@ READERS: dict[str, tuple[str, ...]] = {
         "edgeflip.datasets.xml_graphs",
     ),
     "TU folders": ("edgeflip.datasets.tu",),
-    "datasets from paths": ("edgeflip.datasets.user_graphs", "edgeflip.datasets.labels:class_numbers"),
+    "datasets from paths": (
+        "edgeflip.datasets.user_graphs",
+        "edgeflip.datasets.labels:class_numbers",
+    ),
     "files, gzip and their limits": (
         "edgeflip.support.files",
         "edgeflip.support.limits",
