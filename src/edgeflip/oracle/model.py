@@ -32,7 +32,7 @@ from edgeflip.oracle.calling import (
     joined,
 )
 from edgeflip.oracle.dense_path import DenseVersions, binds_graphs, offers_dense_path
-from edgeflip.oracle.modules import Freeze, state_of
+from edgeflip.oracle.modules import Freeze, bytes_of, state_of
 from edgeflip.oracle.outputs import (
     OutputReader,
     Returns,
@@ -265,7 +265,7 @@ class ModelOracle:
         if isinstance(self.model, nn.Module):
             for key, value in state_of(self.model):
                 digest.update(key.encode())
-                digest.update(_bytes_of(value))
+                digest.update(bytes_of(value))
         return digest.hexdigest()[:16]
 
     @contextmanager
@@ -444,12 +444,3 @@ class ModelOracle:
         if self.batch_size is None and nodes > DENSE_NODE_LIMIT:
             limit = min(limit, max(1, _CACHED_NODES // nodes))
         return max(1, min(limit, self.memory // per_graph))
-
-
-def _bytes_of(value: Tensor) -> bytes:
-    """The numbers of a tensor as they lie in memory."""
-    plain = value.detach().cpu().contiguous()
-    # NumPy knows most types of numbers, but not all.
-    known = plain.dtype in (torch.float32, torch.float64)
-    flat = plain if known or not plain.numel() else plain.flatten().view(torch.uint8)
-    return flat.numpy().tobytes()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -96,3 +97,12 @@ def state_of(model: nn.Module) -> list[tuple[str, Any]]:
             if child is not None
         ]
     return sorted(state.items())
+
+
+def bytes_of(value: Tensor) -> bytes:
+    """The numbers of a tensor as they lie in memory."""
+    plain = value.detach().cpu().contiguous()
+    # NumPy knows most types of numbers, but not all.
+    known = plain.dtype in (torch.float32, torch.float64)
+    flat = plain if known or not plain.numel() else plain.flatten().view(torch.uint8)
+    return flat.numpy().tobytes()
