@@ -43,7 +43,8 @@ def _distances(count: int, edges: Collection[Edge]) -> tuple[list[int], Any]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
-    ends = np.array(sorted(edges), dtype=int).reshape(-1, 2)
+    # Older versions of SciPy walk through graphs of 32-bit numbers only.
+    ends = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
     matrix = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
     busiest = int(np.bincount(ends.ravel(), minlength=count).argmax())
     pivots, rows = [busiest], []
