@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -223,18 +223,23 @@ def draw_proof(answer: CounterfactualSet, oracle: Any, sizes: Sequence[int]) -> 
     return Picture(Scene(left - 20.0, top + step * rows + 24.0, tuple(items), "; ".join(told)))
 
 
-def draw_factual(graph: Data, subgraphs: Mapping[str, tuple[FactualSubgraph, str]]) -> Picture:
-    """One graph with the part that each explainer names filled in, side by side."""
-    cell, height, top = 250.0, 210.0, 64.0
+def draw_factual(panels: Sequence[tuple[str, str, Data, FactualSubgraph]]) -> Picture:
+    """Graphs side by side, the part that an explainer names filled in.
+
+    Args:
+        panels: For each a title, a line beneath it, the graph and the part.
+    """
+    cell, height, top = 230.0, 200.0, 64.0
     items: list[Item] = []
-    for place, (name, (subgraph, note)) in enumerate(subgraphs.items()):
-        left = 24.0 + place * (cell + 26.0)
-        subject = subject_of(graph, [], subgraph)
-        scene = drawing_of(subject, Canvas(cell, height, small=True)).panels[0].under(())
-        items += [words((left, 28.0), name, "title"), words((left, 48.0), note, "note")]
-        items += placed(scene.items, (left, top))
-    width = 24.0 + len(subgraphs) * (cell + 26.0)
-    label = f"The part that carries the prediction, as {', '.join(subgraphs)} see it"
+    for place, (title, note, graph, part) in enumerate(panels):
+        left = 24.0 + place * (cell + 30.0)
+        scene = drawing_of(subject_of(graph, [], part), Canvas(cell, height, small=True)).panels[0]
+        items += [words((left, 28.0), title, "title"), words((left, 48.0), note, "note")]
+        items += placed(scene.under(()).items, (left, top))
+    width = 24.0 + len(panels) * (cell + 30.0)
+    label = "The part that carries the prediction: " + "; ".join(
+        f"{title}, {note}" for title, note, *_ in panels
+    )
     return Picture(Scene(width, top + height + 20.0, tuple(items), label))
 
 
