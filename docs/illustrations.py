@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
 from edgeflip import CounterfactualSet
 from edgeflip.core import FactualSubgraph
 from edgeflip.draw import (
@@ -22,8 +25,6 @@ from edgeflip.draw import (
 )
 from edgeflip.draw.scene import Item, Point, box, placed, words
 from edgeflip.explainers.edgeflip.waiting import States, Waiting
-from torch import Tensor
-from torch_geometric.data import Data
 
 
 @dataclass
@@ -206,9 +207,7 @@ def draw_proof(answer: CounterfactualSet, oracle: Any, sizes: Sequence[int]) -> 
     for size in sizes:
         level = answer.space.level(size)
         sets = level.rows(torch.arange(level.count))
-        outputs = torch.cat(
-            [oracle.predict_edits(answer.space, part) for part in sets.split(1024)]
-        )
+        outputs = torch.cat([oracle.predict_edits(answer.space, part) for part in sets.split(1024)])
         reached = answer.goal.reached(outputs).tolist()
         count = sum(reached)
         columns = -(-level.count // rows)
