@@ -108,7 +108,7 @@ def test_every_command_and_option_of_the_pages_exists(capsys, monkeypatch):
                 command = tuple(
                     itertools.takewhile(lambda word: re.fullmatch(r"[a-z]+", word), words[1:3])
                 )
-                command = command if command[:1] in (("bench",), ("data",)) else command[:1]
+                command = command if command[:1] in {("bench",), ("data",)} else command[:1]
                 if command not in told:
                     with pytest.raises(SystemExit) as end:
                         main([*command, "--help"])

@@ -2,7 +2,7 @@
 
     make compat                                            # both, with this Python
     python tools/compat.py --python python3.12 --only newest
-    python tools/compat.py --write docs/compatibility.md   # and put the table there
+    python tools/compat.py --write docs/reliability.md   # and put the table there
 
 *Oldest* is the lower bound of every requirement of edgeflip and its extras; what those packages need in
 turn is the newest that fits. *Newest* is whatever pip takes. Only torch is the pinned one in both: its lower
