@@ -147,6 +147,17 @@ class AnswerStore:
                 known |= hit
         return known, answers
 
+    def all_of(self, rows: Tensor) -> Tensor | None:
+        """The answers of candidates in any order, None where one of them is not known [rows, columns]."""
+        keys = candidate_keys(rows).numpy()
+        order = keys.argsort(kind="stable")
+        known, found = self.find(keys[order])
+        if not known.all():
+            return None
+        answers = np.empty_like(found)
+        answers[order] = found
+        return torch.from_numpy(answers)
+
     def add(self, keys: _Ids, answers: npt.NDArray[np.float32]) -> None:
         """Remember answers of ascending keys that are not known yet."""
         if not len(keys):

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairSpace
+from edgeflip.core import NO_ROWS, PairSpace
 from edgeflip.errors import ConfigError, NotFittedError, TargetError
-from edgeflip.explainers.beginning import Call, Check, begin
+from edgeflip.explainers.beginning import Call, Check, GraphSearch, begin
 from edgeflip.explainers.checking import (
     allowance,
     check_has_classes,
@@ -386,6 +386,10 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     def _needs_graphs(self) -> bool:
         """Whether `fit` cannot do without graphs."""
         return self.learns
+
+    def _first_edits(self, search: GraphSearch) -> Tensor:
+        """What a search asks about first, for many graphs at once [rows, width]; nothing by default."""
+        return NO_ROWS
 
     def _stops_at_first(self) -> bool:
         """Whether the search ends with the first flip."""

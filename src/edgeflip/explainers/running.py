@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from torch_geometric.data import Data
 
 from edgeflip.errors import EdgeflipError, NotApplicableError
-from edgeflip.explainers.beginning import Call, begin, begin_graphs, selection_of
+from edgeflip.explainers.beginning import (
+    Call,
+    ask_first_together,
+    begin,
+    begin_graphs,
+    selection_of,
+)
 from edgeflip.explainers.checking import (
     allowance,
     check_options,
@@ -92,6 +98,7 @@ def explain_together(
         for places in groups:
             try:
                 searches = begin_graphs(explainer, [graphs[i] for i in places], given, call)
+                ask_first_together(explainer, searches)
                 answers |= zip(places, finish_all(explainer, searches, call), strict=True)
             except SearchInterrupted as interruption:
                 answers |= {places[i]: found for i, found in interruption.finished.items()}

@@ -17,7 +17,7 @@ from edgeflip.core import FactualSubgraph
 from edgeflip.errors import unknown_name
 from edgeflip.factual.from_pyg import FromPyG
 from edgeflip.factual.growth import grow
-from edgeflip.factual.occlusion import Occlusion, occluded
+from edgeflip.factual.occlusion import Occlusion, occluded, occlusions
 from edgeflip.factual.subgraphx import SubgraphX
 from edgeflip.oracle import Oracle
 from edgeflip.support import read_settings
@@ -31,6 +31,7 @@ __all__ = [
     "grow",
     "make_factual",
     "occluded",
+    "occlusions",
 ]
 
 

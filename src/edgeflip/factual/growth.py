@@ -9,6 +9,10 @@ from torch import Tensor
 from edgeflip.core import FactualSubgraph, PairSpace
 from edgeflip.factual.coalitions import subgraph_of
 
+# Scores that differ by less are equal: edges that a model cannot tell apart differ in their last digits,
+# by where they stand in a batch.
+_ALIKE = 1e-4
+
 
 def grow(space: PairSpace, scores: Tensor, max_nodes: int) -> FactualSubgraph:
     """A connected subgraph of at most so many nodes around the best edge.
@@ -29,20 +33,23 @@ def grow(space: PairSpace, scores: Tensor, max_nodes: int) -> FactualSubgraph:
     for one, other, value in zip(u, v, values, strict=True):
         near[one].append((other, value))
         near[other].append((one, value))
-    start = values.index(max(values))
+    best = max(values) - _ALIKE
+    start = next(edge for edge, value in enumerate(values) if value >= best)
     inside: set[int] = set()
     # What each neighbour's edges into the set add up to.
     gain: dict[int, float] = {}
     joining = [u[start], v[start]]
-    while joining:
+    while True:
         for node in joining:
             inside.add(node)
             gain.pop(node, None)
             for other, value in near[node]:
                 if other not in inside:
                     gain[other] = gain.get(other, 0.0) + value
-        full = len(inside) >= max_nodes or not gain
-        joining = [] if full else [min(gain, key=lambda node: (-gain[node], node))]
+        if len(inside) >= max_nodes or not gain:
+            break
+        best = max(gain.values()) - _ALIKE
+        joining = [min(node for node in gain if gain[node] >= best)]
     kept = [
         (one, other, value)
         for one, other, value in zip(u, v, values, strict=True)

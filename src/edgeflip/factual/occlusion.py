@@ -81,21 +81,22 @@ def occluded(
         goal: What is wanted; its margins say how near an output is.
         max_nodes: Most nodes of the answer.
     """
-    rows = torch.cat([torch.tensor([PAD]), space.pairs.edge_ids])[:, None]
-    margins = goal.margins(oracle.predict_edits(space, rows)).amax(dim=1)
+    margins = goal.margins(oracle.predict_edits(space, occlusions(space))).amax(dim=1)
     return grow(space.pairs, margins[1:] - margins[0], max_nodes)
 
 
 def edge_importance(oracle: Oracle, space: PairEdits, label: int) -> Tensor:
     """How far the label's log-odds fall when an edge goes, in the order of `edge_ids` [m]."""
     meter = oracle if isinstance(oracle, MeteredOracle) else MeteredOracle(oracle)
-    edges = space.pairs.edge_ids
-    if not edges.numel():
+    if not space.pairs.edge_ids.numel():
         return torch.empty(0, dtype=torch.double)
-    # The graph as it is comes first: a candidate without edits.
-    rows = torch.cat([torch.tensor([PAD]), edges])
-    odds = log_odds(meter.predict_edits(space, rows[:, None]), label)
+    odds = log_odds(meter.predict_edits(space, occlusions(space)), label)
     return odds[0] - odds[1:]
+
+
+def occlusions(space: PairEdits) -> Tensor:
+    """What is asked about: the graph as it is, then without each of its edges [m + 1, 1]."""
+    return torch.cat([torch.tensor([PAD]), space.pairs.edge_ids])[:, None]
 
 
 def node_importance(oracle: Oracle, space: PairSpace, label: int) -> Tensor:
@@ -110,7 +111,8 @@ def log_odds(proba: Tensor, label: int) -> Tensor:
     """Log-odds of a class [graphs]: where probabilities are close to 1, they still tell apart."""
     values = proba.numpy().astype(np.float64)
     own = values[:, label]
-    others = values.sum(axis=1) - own
+    # Added up, since what is left of a number near 1 has few digits.
+    others = np.delete(values, label, axis=1).sum(axis=1)
     smallest = np.finfo(np.float32).tiny
     return torch.from_numpy(
         np.log(np.maximum(own, smallest)) - np.log(np.maximum(others, smallest))

@@ -54,6 +54,7 @@ from edgeflip.oracle.slopes import (
 )
 from edgeflip.oracle.together import (
     answers_together,
+    edits_together,
     groups_of,
 )
 from edgeflip.oracle.values import (
@@ -98,6 +99,7 @@ __all__ = [
     "batches",
     "checked_answers",
     "checked_proba",
+    "edits_together",
     "gives_values",
     "goal_from_dict",
     "groups_of",

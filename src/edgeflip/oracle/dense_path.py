@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -86,6 +86,31 @@ class DenseVersions:
             self._room[self._ready : count] = self._base
             self._ready = count
         return self._room
+
+
+def logits_of_many(
+    model: Any, parts: Sequence[tuple[PairEdits, Tensor]], device: torch.device
+) -> list[Tensor]:
+    """Logits of edited versions of graphs that have as many nodes and features each [rows, C] each.
+
+    Args:
+        model: A model with `project` and `dense_logits`.
+        parts: Graphs, and the edits of their versions.
+        device: Where the model runs.
+    """
+    counts = torch.tensor([len(rows) for _, rows in parts])
+    features = torch.stack([space.input.x for space, _ in parts]).to(device)
+    bases = torch.stack([base_adjacency(space.pairs) for space, _ in parts])
+    matrices = bases.repeat_interleave(counts, dim=0)
+    starts = ((counts.cumsum(0) - counts) * bases[0].numel()).tolist()
+    cells = [space.cells(rows) for space, rows in parts]
+    indices = torch.cat([own + start for (own, _), start in zip(cells, starts, strict=True)])
+    matrices.view(-1)[indices] = torch.cat([values for _, values in cells])
+    projected = model.project(features)
+    logits = model.dense_logits(
+        projected.repeat_interleave(counts.to(device), dim=0), matrices.to(projected)
+    )
+    return list(logits.split(counts.tolist()))
 
 
 def _are_alike(one: Tensor, two: Tensor) -> bool:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core import PairEdits
 from edgeflip.errors import EdgeflipError
 from edgeflip.oracle.budget import AnyOracle, checked_answers
+from edgeflip.oracle.dense_path import binds_graphs, logits_of_many
+from edgeflip.oracle.model import ModelOracle
 
 # Graphs of a group, and their nodes and columns of edges; of larger ones there are fewer in a group.
 _GRAPHS, _SIZE = 64, 20_000
+
+# Cells of the matrices that are made at once.
+_CELLS = 2_000_000
 
 
 def answers_together(oracle: AnyOracle, parts: Sequence[Sequence[Data]]) -> list[Tensor]:
@@ -36,6 +43,45 @@ def answers_together(oracle: AnyOracle, parts: Sequence[Sequence[Data]]) -> list
             by_place = dict(zip(order, found, strict=True))
             return [by_place[place] for place in range(len(parts))]
     return [checked_answers(oracle, part) for part in parts]
+
+
+def edits_together(
+    oracle: AnyOracle, parts: Sequence[tuple[PairEdits, Tensor]]
+) -> dict[int, Tensor]:
+    """What an oracle says of edited versions of different graphs, by place [rows, columns] each.
+
+    Graphs of one size go through the dense path of our own GCN at once. Of others there is no answer here:
+    most of what asking about them takes is the model's own time.
+
+    Args:
+        oracle: The oracle.
+        parts: Graphs, and the normalised edits of their versions [rows, width].
+    """
+    found: dict[int, Tensor] = {}
+    if not isinstance(oracle, ModelOracle) or not binds_graphs(type(oracle.model)):
+        return found
+    alike: dict[Any, list[int]] = {}
+    for place, (space, rows) in enumerate(parts):
+        if len(rows) and oracle.uses_dense_path(space.input):
+            x = space.input.x
+            alike.setdefault((tuple(x.shape), x.dtype), []).append(place)
+    for places in alike.values():
+        most = max(len(parts[place][1]) for place in places)
+        step = max(1, _CELLS // (most * parts[places[0]][0].pairs.num_nodes ** 2))
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            found |= zip(some, _edits_alike(oracle, [parts[place] for place in some]), strict=True)
+    return found
+
+
+def _edits_alike(
+    oracle: ModelOracle, parts: Sequence[tuple[PairEdits, Tensor]]
+) -> Sequence[Tensor]:
+    counts = [len(rows) for _, rows in parts]
+    outputs = oracle.predict_with(
+        lambda: torch.cat(logits_of_many(oracle.model, parts, oracle.device)), sum(counts)
+    )
+    return torch.split(outputs, counts)
 
 
 def groups_of(graphs: Sequence[Data]) -> Iterator[range]:

@@ -24,7 +24,7 @@ from edgeflip.explainers.edgeflip.large import LargeGraph, is_large
 from edgeflip.explainers.edgeflip.moves import pool_of
 from edgeflip.explainers.edgeflip.rings import Deconstructed, ask_likely, small_sets
 from edgeflip.explainers.with_links import LinkExplainer
-from edgeflip.factual import FactualExplainer, make_factual, occluded
+from edgeflip.factual import FactualExplainer, make_factual, occluded, occlusions
 from edgeflip.links import MOST_NODES, LinkSettings
 from edgeflip.oracle import ClassGoal, PairSlopes, ValueGoal, gives_values, slopes_of
 from edgeflip.search import Ended, needs_of
@@ -69,6 +69,11 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
 
     def _needs_graphs(self) -> bool:
         return False
+
+    def _first_edits(self, search: GraphSearch) -> Tensor:
+        if self.config.factual != "occlusion" or is_large(search.space):
+            return super()._first_edits(search)
+        return occlusions(search.space)
 
     def _wants_minimal(self) -> bool:
         return self.config.minimal
