@@ -10,8 +10,8 @@ from edgeflip.core import PAD, candidate_keys, widened
 # Of more moves than this not all subsets are asked about: 10 moves have a thousand of them.
 _SUBSET_MOVES = 10
 
-# Flips that are looked through for needless moves at once, and before all others.
-_EXAMINED, _EXAMINED_FIRST = 2000, 16
+# Flips that are looked through for needless moves at once.
+_EXAMINED = 2000
 
 
 class Reductions:
@@ -70,9 +70,9 @@ def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
         return order[:limit]
     known = candidate_keys(rows).sort().values
     kept: list[Tensor] = []
-    # Mostly the first few are enough.
-    first = 2 * limit + _EXAMINED_FIRST
-    for part in (order[:first], *order[first:].split(_EXAMINED)):
+    # Mostly the first few are enough: all subsets of many flips are a lot.
+    first, next_ = 2 * limit, 10 * limit
+    for part in (order[:first], order[first:next_], *order[next_:].split(_EXAMINED)):
         kept.append(part[~_have_redundant_moves(rows[part], known)])
         if sum(map(len, kept)) >= limit:
             break
