@@ -221,6 +221,40 @@ def test_only_the_graphs_that_are_named_are_explained():
     assert_sentence(caught, "0..2")
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        torch.tensor([0.5]),
+        torch.tensor([]),
+        torch.tensor([True, False]),
+        True,
+        -1,
+        slice(0, 2),
+        "all",
+    ],
+)
+def test_an_index_that_names_no_graphs_is_refused(index):
+    data = batch_of()
+    with pytest.raises(GraphError) as caught:
+        explainer_for(Counts(), algorithm())(
+            data.x, data.edge_index, batch=data.batch, index=index
+        )
+    assert_sentence(caught, "0..2", "mask of 3")
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8])
+def test_a_batch_vector_may_be_of_any_whole_numbers(dtype):
+    class Adds(Counts):
+        def forward(self, x, edge_index, batch):
+            return self.logits(x, edge_index, batch.long())
+
+    net, data = Adds(), batch_of()
+    data.batch = data.batch.to(dtype)
+    explanation = explainer_for(net, algorithm())(data.x, data.edge_index, batch=data.batch)
+    assert_flips(explanation, net, "batch")
+    assert explanation.batch.dtype == dtype
+
+
 def test_a_graph_of_a_batch_is_explained_as_if_it_were_alone():
     net, data = Counts(), batch_of()
     explain = explainer_for(net, algorithm("edgeflip"))

@@ -14,7 +14,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.explain.config import ModelConfig, ModelMode, ModelReturnType
 
 from edgeflip.core import check_edges
-from edgeflip.errors import GraphError, NotApplicableError, OracleError, TargetError
+from edgeflip.errors import GraphError, NotApplicableError, OracleError, TargetError, shown
 from edgeflip.oracle import ModelOracle, OutputReader
 
 Level: TypeAlias = Literal["owner", "count", "edge", "node", "graph", "constant"]
@@ -28,6 +28,9 @@ _COUNTS: Mapping[str, Callable[[Batch], Any]] = {
     "size": lambda batch: batch.num_graphs,
     "ptr": lambda batch: batch.ptr,
 }
+
+
+_WHOLE = (torch.long, torch.int, torch.short, torch.int8, torch.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class Inputs:
         name = next((key for key in keywords if _names_owner(key, keywords[key], len(x))), None)
         owner = torch.zeros(len(x), dtype=torch.long)
         if name is not None:
-            owner = keywords[name].detach().cpu()
+            owner = keywords[name].detach().cpu().long()
         ends = owner[edge_index.cpu()]
         if bool((ends[0] != ends[1]).any()) or bool((owner < 0).any()):
             raise GraphError(
@@ -135,13 +138,18 @@ class Inputs:
         """The graphs that `index=` asks about; all of them where it is left out."""
         if index is None:
             return list(range(self.count))
-        places = torch.as_tensor(index).flatten()
-        if places.dtype == torch.bool:
+        try:
+            places = torch.as_tensor(index).flatten()
+        except (TypeError, ValueError, RuntimeError):
+            places = torch.empty(0)
+        if places.dtype == torch.bool and len(places) == self.count:
             places = places.nonzero().flatten()
-        wanted: list[int] = [int(place) for place in places]
+        whole = not places.is_floating_point() and places.dtype != torch.bool
+        wanted: list[int] = [int(place) for place in places] if whole else []
         if not wanted or not all(0 <= place < self.count for place in wanted):
             raise GraphError(
-                f"expected index to name graphs in 0..{self.count - 1}, got {wanted}; correct it."
+                f"expected index to name graphs in 0..{self.count - 1}, got {shown(_plain(index))}; pass a number, "
+                f"several, or a mask of {self.count}."
             )
         return sorted(set(wanted))
 
@@ -161,12 +169,16 @@ class Inputs:
         return output
 
 
+def _plain(index: Any) -> Any:
+    return index.tolist() if isinstance(index, Tensor) else index
+
+
 def _names_owner(name: str, value: Any, num_nodes: int) -> bool:
     """Whether a keyword is PyG's `batch`, whatever the model calls it."""
     return (
         "batch" in name
         and isinstance(value, Tensor)
-        and value.dtype == torch.long
+        and value.dtype in _WHOLE
         and value.shape == (num_nodes,)
     )
 
