@@ -79,6 +79,19 @@ def test_a_model_that_knows_no_batches_is_explained(model):
     assert_flips(explanation, net)
 
 
+def test_a_model_may_squeeze_away_the_row_of_one_graph():
+    class Squeezed(Counts):
+        def forward(self, x, edge_index, batch=None):
+            return self.logits(x, edge_index, batch).squeeze(0)
+
+    net, graph = Squeezed(), one_graph()
+    for names in ((), ("batch",)):
+        given = {name: graph[name] for name in names}
+        explanation = explainer_for(net, algorithm())(graph.x, graph.edge_index, **given)
+        assert_flips(explanation, net, *names)
+        assert explanation.cf_prediction.shape == explanation.prediction.shape == (3,)
+
+
 @pytest.mark.parametrize(
     ("make", "name"), [(OtherNameForBatch, "batch_index"), (sequential, "batch")]
 )

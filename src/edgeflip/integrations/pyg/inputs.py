@@ -240,13 +240,15 @@ def oracle_for(
         model,
         num_classes=None if values else reader.num_columns,
         returns=reader.returns,
-        call=_call_for(model, inputs),
+        call=_call_for(model, inputs, prediction),
         class_names=class_names,
         task=reader.task,
     )
 
 
-def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor] | None:
+def _call_for(
+    model: nn.Module, inputs: Inputs, prediction: Tensor
+) -> Callable[[Any, Batch], Tensor] | None:
     """How the model takes a batch of edited graphs; None where its signature tells everything."""
     parameters = list(inspect.signature(model.forward).parameters.values())
     known = [each.name for each in parameters]
@@ -254,7 +256,10 @@ def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor
     constants = {name: inputs.keywords[name] for name in inputs.names("constant")}
     takes = set(inputs.keywords) - set(inputs.names("owner")) <= set(known)
     counts = inputs.names("count")
-    if plain and takes and not constants and not counts and known[:2] == ["x", "edge_index"]:
+    # Of one graph a model may give its outputs without a row.
+    rows = prediction.dim() > 1 or inputs.count > 1 or prediction.numel() == 1
+    told = plain and takes and known[:2] == ["x", "edge_index"]
+    if told and rows and not constants and not counts:
         return None
     tensors = [name for name in inputs.keywords if inputs.level(name) in ("node", "edge", "graph")]
     owner = next(iter(inputs.names("owner")), None)
@@ -266,7 +271,7 @@ def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor
         given |= {name: _COUNTS[name](batch) for name in counts}
         if owner is not None:
             output: Tensor = asked(batch.x, batch.edge_index, **{**given, owner: batch.batch})
-            return output
+            return output.reshape(1, -1) if batch.num_graphs == 1 else output
         # A model that knows of no batches gets the graphs one by one.
         parts = Inputs.of(
             batch.x,
