@@ -452,6 +452,13 @@ def test_graphs_that_are_of_the_target_class_already_are_named():
     assert_sentence(caught, "index=", str((there == there[1]).nonzero().flatten().tolist()))
 
 
+@pytest.mark.parametrize("targets", [[0, 2, 0], {0: 1}])
+def test_a_target_for_each_graph_is_refused(targets):
+    with pytest.raises(TargetError) as caught:
+        algorithm(target=targets)
+    assert_sentence(caught, str(targets), "index=")
+
+
 def test_what_is_true_must_be_a_class_for_each_graph():
     data = batch_of()
     explain = explainer_for(Counts(), algorithm(), explanation_type="phenomenon")

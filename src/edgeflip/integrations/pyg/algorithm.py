@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Unpack, cast
 
 import torch
@@ -25,6 +25,7 @@ from edgeflip.errors import (
     NotApplicableError,
     NotFittedError,
     TargetError,
+    shown,
     unknown_name,
 )
 from edgeflip.explainers import (
@@ -107,6 +108,11 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         for name in options:
             if name not in OPTIONS:
                 raise unknown_name("keyword", name, OPTIONS)
+        if not isinstance(options.get("target"), Hashable):
+            raise TargetError(
+                f"expected one target for all graphs, got {shown(options['target'])}; make an algorithm for "
+                "each target, and name its graphs with index=."
+            )
         self.explainer = explainer
         self.class_names = None if class_names is None else tuple(class_names)
         self.options = options
