@@ -426,6 +426,20 @@ def test_heterogeneous_graphs_are_refused():
     assert_sentence(caught, "to_homogeneous")
 
 
+def test_a_graph_of_a_batch_that_is_too_small_to_edit_is_named():
+    data = batch_of(2)
+    x = torch.cat([data.x, data.x[:1]])
+    explain = explainer_for(Counts(), algorithm())
+    for place, nodes in ((2, 1), (3, 0)):
+        batch = torch.cat([data.batch, torch.tensor([place])])
+        with pytest.raises(GraphError) as caught:
+            explain(x, data.edge_index, batch=batch)
+        assert_sentence(caught, f"got {nodes} in graph 2", "index=")
+        others = explain(x, data.edge_index, batch=batch, index=[0, 1])
+        assert others.cf_found.tolist() == [True, True] + [False] * (place - 1)
+        assert others.validate()
+
+
 def test_edges_between_two_graphs_of_a_batch_are_refused():
     data = batch_of(2)
     edges = torch.cat([data.edge_index, torch.tensor([[0, 7], [7, 0]])], dim=1)

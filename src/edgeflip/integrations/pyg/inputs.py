@@ -135,9 +135,21 @@ class Inputs:
         return graph
 
     def chosen(self, index: Any) -> list[int]:
-        """The graphs that `index=` asks about; all of them where it is left out."""
-        if index is None:
-            return list(range(self.count))
+        """The graphs that `index=` asks about; all of them where it is left out.
+
+        Raises:
+            GraphError: If `index` names no graphs, or one of a batch has no pair of nodes to edit.
+        """
+        wanted = list(range(self.count)) if index is None else self._named(index)
+        small = [place for place in wanted if len(self.nodes[place]) < 2]
+        if small and self.count > 1:
+            raise GraphError(
+                f"expected graphs with at least two nodes, got {len(self.nodes[small[0]])} in graph "
+                f"{small[0]} of the batch; name the others with index=."
+            )
+        return wanted
+
+    def _named(self, index: Any) -> list[int]:
         try:
             places = torch.as_tensor(index).flatten()
         except (TypeError, ValueError, RuntimeError):
