@@ -440,6 +440,18 @@ def test_a_graph_of_a_batch_that_is_too_small_to_edit_is_named():
         assert others.validate()
 
 
+@pytest.mark.parametrize("name", ["record", "edge_mask", "cf_found", "added_edge_index"])
+def test_a_keyword_of_the_model_cannot_stand_where_the_edits_are(name):
+    class Reads(Counts):
+        def forward(self, x, edge_index, **others):
+            return super().forward(x, edge_index)
+
+    graph = one_graph()
+    with pytest.raises(ValueError, match=name) as caught:
+        explainer_for(Reads(), algorithm())(graph.x, graph.edge_index, **{name: 1})
+    assert_sentence(caught, "rename it")
+
+
 def test_edges_between_two_graphs_of_a_batch_are_refused():
     data = batch_of(2)
     edges = torch.cat([data.edge_index, torch.tensor([[0, 7], [7, 0]])], dim=1)

@@ -321,6 +321,23 @@ def test_an_answer_without_edits_or_features_becomes_an_explanation_too():
     assert explanation.edge_mask.shape == (graph.num_edges,)
 
 
+def test_masks_that_a_graph_brings_along_do_not_stand_for_what_was_found():
+    graph = one_graph(edge_attr=1)
+    del graph.batch
+    graph.edge_mask, graph.node_mask = torch.rand(graph.num_edges), torch.rand(graph.num_nodes)
+    graph.prediction, graph.cf_found, graph.index = torch.ones(1, 9), "no", torch.tensor([4])
+    fill = {"edge_attr": 0.0, "edge_mask": 0.0}
+    for target in (0, 2):
+        answer = explain(
+            Counts(), graph, method="random", target=target, fill=fill, budget=Budget(oracle_calls=200)
+        )
+        explanation = answer.to_pyg()
+        assert_edits_agree(explanation)
+        assert explanation.cf_found.tolist() == [True]
+        assert not {"prediction", "index", "node_mask", "cf_edge_mask"} & set(explanation.keys())
+        assert fidelity(explainer(), explanation)[0] == (target == 0)
+
+
 def test_only_answers_about_edges_become_explanations():
     answer = explain(example_oracle(), example_graphs(1, seed=4)[0])
     other = dataclasses.replace(answer, space=SwitchSpace(switches([0.0, 1.0]), (1,) * 6))

@@ -35,7 +35,12 @@ from edgeflip.explainers import (
     check_method,
     make_explainer,
 )
-from edgeflip.integrations.pyg.explanation import EditExplanation, Told, explanation_of
+from edgeflip.integrations.pyg.explanation import (
+    EditExplanation,
+    Told,
+    explanation_of,
+    is_taken,
+)
 from edgeflip.integrations.pyg.inputs import Inputs, labels_of, oracle_for, read
 from edgeflip.oracle import MeteredOracle, ModelOracle
 
@@ -159,6 +164,12 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             index: The graphs of a batch that are explained.
             keywords: All further arguments of the model.
         """
+        taken = next(filter(is_taken, keywords), None)
+        if taken is not None:
+            raise NotSupportedError(
+                f"expected keywords of the model that an explanation has no use for, got '{taken}'; rename it "
+                "in the model's forward."
+            )
         inputs = Inputs.of(x, edge_index, keywords)
         prediction = inputs.ask(model)
         outputs = read(prediction, inputs.count, self.model_config)

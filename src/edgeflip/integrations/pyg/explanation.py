@@ -142,7 +142,7 @@ class EditExplanation(Explanation):  # type: ignore[misc]  # PyG has no types
             )
         graph = Data()
         for key, value in self.to_dict().items():
-            if key not in _NO_INPUT and not key.startswith("cf_"):
+            if not is_taken(key):
                 graph[key] = self.get(f"cf_{key}", value)
         return graph
 
@@ -210,6 +210,11 @@ class EditExplanation(Explanation):  # type: ignore[misc]  # PyG has no types
 
 def _is_ours(key: str) -> bool:
     return key == "added_edge_index" or key.startswith("cf_")
+
+
+def is_taken(key: str) -> bool:
+    """Whether an explanation has something else of that name than an input of the model."""
+    return key in _NO_INPUT or _is_ours(key)
 
 
 def _restored(plain: dict[str, Any]) -> EditExplanation:
@@ -304,10 +309,13 @@ def to_pyg(
         graph = graph.clone()
         graph.batch = torch.zeros(int(graph.num_nodes or 0), dtype=torch.long)
     x = graph.x if isinstance(graph.x, Tensor) else torch.zeros(int(graph.num_nodes or 0), 0)
-    inputs = Inputs.of(x, graph.edge_index, {name: graph[name] for name in edge_attributes(graph)})
+    names = [name for name in edge_attributes(graph) if not is_taken(name)]
+    inputs = Inputs.of(x, graph.edge_index, {name: graph[name] for name in names})
     explanation = explanation_of(inputs, {0: Told(answer, entry)})
     for key, value in graph.to_dict().items():
-        explanation[key] = value
+        # A graph of PyG's ExplainerDataset has masks of its own, which are not what was found.
+        if not is_taken(key):
+            explanation[key] = value
     output = answer.output if entry is None else entry.output
     explanation.cf_prediction = torch.tensor([output])
     if isinstance(answer.goal, ClassGoal):
