@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.datasets import MoleculeNet, TUDataset
+from torch_geometric.loader import DataLoader
 
 from conftest import assert_sentence, make_graph
 from edgeflip import bundle_from, make_explainer, train_oracle
@@ -100,6 +101,25 @@ def test_the_transform_of_a_dataset_is_kept_in_its_views(files):
 
     doubled = TUDataset(str(files / "tu"), "TINY", transform=double)
     assert bundle_from(doubled[:20]).graphs[0].x.max() == 2
+
+
+def test_a_data_set_of_torch_is_read_to_its_length(rings):
+    class Endless(torch.utils.data.Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, place):
+            assert place < 40, "nobody says where it ends"
+            return rings[place]
+
+    bundle = bundle_from(Endless(), both_ways=True)
+    assert [graph.num_nodes for graph in bundle.graphs] == [graph.num_nodes for graph in rings]
+
+
+def test_a_loader_of_batches_is_refused(rings):
+    with pytest.raises(DatasetError) as error:
+        bundle_from(DataLoader(rings, batch_size=4))
+    assert_sentence(error, "a batch of 4", "DataLoader")
 
 
 def test_three_datasets_are_training_validation_and_test(rings):
@@ -276,6 +296,17 @@ def test_edges_of_one_direction_get_their_way_back_with_the_same_attributes():
     with pytest.raises(DatasetError) as error:
         way_back(one_way, "graph 7")
     assert_sentence(error, "graph 7", "twice with differing edge_attr")
+
+
+def test_graphs_without_an_edge_index_have_no_directions():
+    single = [Data(x=torch.ones(2, 1), y=place % 2) for place in range(20)]
+    assert len(bundle_from(single, both_ways=True).graphs) == 20
+    sparse = [
+        Data(x=torch.ones(2, 1), adj_t=torch.eye(2).to_sparse(), y=place % 2) for place in range(20)
+    ]
+    with pytest.raises(DatasetError) as error:
+        bundle_from(sparse, both_ways=True)
+    assert_sentence(error, "adj_t", "to_dense")
 
 
 def test_directions_are_left_as_they_are_unless_asked_for(tmp_path):

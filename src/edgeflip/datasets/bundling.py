@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import networkx as nx
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from edgeflip.core import Constraints, EdgeFill, check_names
 from edgeflip.datasets.building import graph_from_networkx
@@ -251,6 +251,11 @@ def _chosen_split(
 def _as_data(graph: Data | Any, place: int) -> Data:
     if isinstance(graph, nx.Graph):
         return graph_from_networkx(graph, where=f"graph {place}")
+    if isinstance(graph, Batch):
+        raise DatasetError(
+            f"expected one graph after the other, got a batch of {graph.num_graphs} as graph {place}; pass "
+            "the data set itself, not a DataLoader."
+        )
     if not isinstance(graph, Data):
         raise DatasetError(
             f"expected PyG Data or networkx graphs, got {type(graph).__name__} as graph {place}; "

@@ -58,7 +58,7 @@ def collect(graphs: Iterable[Any]) -> Collection:
     if isinstance(graphs, list | tuple) and any(map(_is_dataset, graphs)):
         return _three(graphs)
     if not _is_dataset(graphs):
-        return Collection(list(graphs))
+        return Collection(_all_of(graphs))
     whole, places = _whole(graphs)
     about = _about(whole)
     split = _own_split(graphs) if whole is graphs and places is None else None
@@ -73,6 +73,14 @@ def collect(graphs: Iterable[Any]) -> Collection:
         from_smiles=about.from_smiles,
         is_dataset=True,
     )
+
+
+def _all_of(graphs: Any) -> list[Any]:
+    """Graphs as a list; a data set of torch need not end by itself when it is gone through."""
+    endless = isinstance(graphs, torch.utils.data.IterableDataset) or not hasattr(graphs, "__len__")
+    if isinstance(graphs, torch.utils.data.Dataset) and not endless:
+        return [graphs[place] for place in range(len(graphs))]
+    return list(graphs)
 
 
 def task_names(what: Any) -> tuple[str, ...]:
