@@ -103,6 +103,21 @@ def test_the_transform_of_a_dataset_is_kept_in_its_views(files):
     assert bundle_from(doubled[:20]).graphs[0].x.max() == 2
 
 
+def test_three_parts_with_a_graph_in_common_are_refused(rings):
+    whole, subset = rings, torch.utils.data.Subset
+    for parts in (
+        [whole, whole, whole],
+        [whole[:30], whole[30:35], whole[25:]],
+        [subset(whole, range(30)), subset(whole, range(30, 35)), whole[29:]],
+        [subset(whole[10:], [0, 1]), whole[:5], whole[11:12]],
+    ):
+        with pytest.raises(DatasetError) as error:
+            bundle_from(parts, both_ways=True)
+        assert_sentence(error, "in common", "apart")
+    apart = [subset(whole[10:], [*range(20)]), whole[:5], whole[5:10]]
+    assert bundle_from(apart).split.sizes == (20, 5, 5)
+
+
 def test_a_data_set_of_torch_is_read_to_its_length(rings):
     class Endless(torch.utils.data.Dataset):
         def __len__(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +95,12 @@ def _three(parts: Sequence[Any]) -> Collection:
             f"expected three data sets, for training, validation and test, got {len(parts)} parts of which "
             f"{sum(map(_is_dataset, parts))} are data sets; pass these three, or one data set."
         )
+    shared = _shared(parts)
+    if shared:
+        raise DatasetError(
+            f"expected training, validation and test parts without a graph in common, got {shared:,} graphs in "
+            "two of them; keep training and test graphs apart."
+        )
     collected = [collect(part) for part in parts]
     graphs = [graph for each in collected for graph in each.graphs]
     ends = torch.tensor([0, *(len(each.graphs) for each in collected)]).cumsum(0).tolist()
@@ -109,6 +116,18 @@ def _three(parts: Sequence[Any]) -> Collection:
         from_smiles=first.from_smiles,
         is_dataset=True,
     )
+
+
+def _shared(parts: Sequence[Any]) -> int:
+    """How many graphs are in more than one part, as far as the parts are views of the same data."""
+    seen: Counter[tuple[int, int]] = Counter()
+    for part in parts:
+        whole, places = _whole(part)
+        # Views of a data set in memory are copies that share its tensors.
+        same = id(getattr(whole, "_data", None) or whole)
+        numbers = whole.indices() if places is None and hasattr(whole, "indices") else places
+        seen.update({(same, int(place)) for place in numbers or ()})
+    return sum(times > 1 for times in seen.values())
 
 
 def _is_dataset(what: Any) -> bool:
