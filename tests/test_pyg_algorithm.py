@@ -249,9 +249,7 @@ def test_only_the_graphs_that_are_named_are_explained():
 def test_an_index_that_names_no_graphs_is_refused(index):
     data = batch_of()
     with pytest.raises(GraphError) as caught:
-        explainer_for(Counts(), algorithm())(
-            data.x, data.edge_index, batch=data.batch, index=index
-        )
+        explainer_for(Counts(), algorithm())(data.x, data.edge_index, batch=data.batch, index=index)
     assert_sentence(caught, "0..2", "mask of 3")
 
 

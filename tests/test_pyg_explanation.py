@@ -329,7 +329,12 @@ def test_masks_that_a_graph_brings_along_do_not_stand_for_what_was_found():
     fill = {"edge_attr": 0.0, "edge_mask": 0.0}
     for target in (0, 2):
         answer = explain(
-            Counts(), graph, method="random", target=target, fill=fill, budget=Budget(oracle_calls=200)
+            Counts(),
+            graph,
+            method="random",
+            target=target,
+            fill=fill,
+            budget=Budget(oracle_calls=200),
         )
         explanation = answer.to_pyg()
         assert_edits_agree(explanation)

@@ -78,8 +78,8 @@ def collect(graphs: Iterable[Any]) -> Collection:
 
 def _all_of(graphs: Any) -> list[Any]:
     """Graphs as a list; a data set of torch need not end by itself when it is gone through."""
-    endless = isinstance(graphs, torch.utils.data.IterableDataset) or not hasattr(graphs, "__len__")
-    if isinstance(graphs, torch.utils.data.Dataset) and not endless:
+    by_place = isinstance(graphs, torch.utils.data.Dataset) and hasattr(graphs, "__len__")
+    if by_place and not isinstance(graphs, torch.utils.data.IterableDataset):
         return [graphs[place] for place in range(len(graphs))]
     return list(graphs)
 
@@ -98,8 +98,8 @@ def _three(parts: Sequence[Any]) -> Collection:
     shared = _shared(parts)
     if shared:
         raise DatasetError(
-            f"expected training, validation and test parts without a graph in common, got {shared:,} graphs in "
-            "two of them; keep training and test graphs apart."
+            f"expected training, validation and test parts without a graph in common, got {shared:,} in two "
+            "of them; keep training and test graphs apart."
         )
     collected = [collect(part) for part in parts]
     graphs = [graph for each in collected for graph in each.graphs]

@@ -82,7 +82,8 @@ def read_named(name: FamilyName, folder: Path | None) -> Any:
         if was_there:
             raise DatasetError(
                 f"expected the files of {name} ({_files_of(name)}) in {place}, got others "
-                f"({type(problem).__name__}: {reason}); correct them, and remove the folder {place.with_name('processed')}, which is made of them."
+                f"({type(problem).__name__}: {reason}); correct them, and remove the folder "
+                f"{place.with_name('processed')}, which is made of them."
             ) from problem
         raise DatasetError(
             f"expected to download {name}, got '{reason}'; check name and network and run it again, or put "
@@ -137,9 +138,7 @@ def _read_tu(name: FamilyName, root: str) -> Any:
     edges = not found.num_edge_labels and found.num_edge_attributes > 0
     if not (nodes or edges):
         return with_last_graphs(found)
-    return with_last_graphs(
-        TUDataset(root, name.name, use_node_attr=nodes, use_edge_attr=edges)
-    )
+    return with_last_graphs(TUDataset(root, name.name, use_node_attr=nodes, use_edge_attr=edges))
 
 
 def _read_moleculenet(name: FamilyName, root: str) -> Any:

@@ -49,7 +49,9 @@ def check_tu_files(raw: Path, name: str) -> None:
     for part in ("A", "graph_indicator"):
         if not (raw / f"{name}_{part}.txt").is_file():
             refuse(f"{name}_{part}.txt among the files", "none")
-    if not any((raw / f"{name}_{part}.txt").is_file() for part in ("graph_labels", "graph_attributes")):
+    if not any(
+        (raw / f"{name}_{part}.txt").is_file() for part in ("graph_labels", "graph_attributes")
+    ):
         refuse(f"{name}_graph_labels.txt among the files", "none")
     owners = _owners(raw / f"{name}_graph_indicator.txt", refuse)
     counts = {

@@ -167,8 +167,8 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         taken = next(filter(is_taken, keywords), None)
         if taken is not None:
             raise NotSupportedError(
-                f"expected keywords of the model that an explanation has no use for, got '{taken}'; rename it "
-                "in the model's forward."
+                f"expected keywords of the model that an explanation has no use for, got '{taken}'; rename "
+                "it in the model's forward."
             )
         inputs = Inputs.of(x, edge_index, keywords)
         prediction = inputs.ask(model)

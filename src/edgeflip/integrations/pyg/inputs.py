@@ -160,8 +160,8 @@ class Inputs:
         wanted: list[int] = [int(place) for place in places] if whole else []
         if not wanted or not all(0 <= place < self.count for place in wanted):
             raise GraphError(
-                f"expected index to name graphs in 0..{self.count - 1}, got {shown(_plain(index))}; pass a number, "
-                f"several, or a mask of {self.count}."
+                f"expected index to name graphs in 0..{self.count - 1}, got {shown(_plain(index))}; pass a "
+                f"number, several, or a mask of {self.count}."
             )
         return sorted(set(wanted))
 
