@@ -16,7 +16,6 @@ from edgeflip.errors import (
     GraphError,
     NotApplicableError,
     NotFittedError,
-    OracleError,
     TargetError,
     UnknownNameError,
 )
@@ -77,19 +76,6 @@ def test_a_model_that_knows_no_batches_is_explained(model):
     net, graph = model(), one_graph()
     explanation = explainer_for(net, algorithm())(graph.x, graph.edge_index)
     assert_flips(explanation, net)
-
-
-def test_a_model_may_squeeze_away_the_row_of_one_graph():
-    class Squeezed(Counts):
-        def forward(self, x, edge_index, batch=None):
-            return self.logits(x, edge_index, batch).squeeze(0)
-
-    net, graph = Squeezed(), one_graph()
-    for names in ((), ("batch",)):
-        given = {name: graph[name] for name in names}
-        explanation = explainer_for(net, algorithm())(graph.x, graph.edge_index, **given)
-        assert_flips(explanation, net, *names)
-        assert explanation.cf_prediction.shape == explanation.prediction.shape == (3,)
 
 
 @pytest.mark.parametrize(
@@ -232,38 +218,6 @@ def test_only_the_graphs_that_are_named_are_explained():
     with pytest.raises(GraphError) as caught:
         explain(data.x, data.edge_index, batch=data.batch, index=3)
     assert_sentence(caught, "0..2")
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        torch.tensor([0.5]),
-        torch.tensor([]),
-        torch.tensor([True, False]),
-        True,
-        -1,
-        slice(0, 2),
-        "all",
-    ],
-)
-def test_an_index_that_names_no_graphs_is_refused(index):
-    data = batch_of()
-    with pytest.raises(GraphError) as caught:
-        explainer_for(Counts(), algorithm())(data.x, data.edge_index, batch=data.batch, index=index)
-    assert_sentence(caught, "0..2", "mask of 3")
-
-
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8])
-def test_a_batch_vector_may_be_of_any_whole_numbers(dtype):
-    class Adds(Counts):
-        def forward(self, x, edge_index, batch):
-            return self.logits(x, edge_index, batch.long())
-
-    net, data = Adds(), batch_of()
-    data.batch = data.batch.to(dtype)
-    explanation = explainer_for(net, algorithm())(data.x, data.edge_index, batch=data.batch)
-    assert_flips(explanation, net, "batch")
-    assert explanation.batch.dtype == dtype
 
 
 def test_a_graph_of_a_batch_is_explained_as_if_it_were_alone():
@@ -424,48 +378,6 @@ def test_heterogeneous_graphs_are_refused():
     assert_sentence(caught, "to_homogeneous")
 
 
-def test_a_graph_of_a_batch_that_is_too_small_to_edit_is_named():
-    data = batch_of(2)
-    x = torch.cat([data.x, data.x[:1]])
-    explain = explainer_for(Counts(), algorithm())
-    for place, nodes in ((2, 1), (3, 0)):
-        batch = torch.cat([data.batch, torch.tensor([place])])
-        with pytest.raises(GraphError) as caught:
-            explain(x, data.edge_index, batch=batch)
-        assert_sentence(caught, f"got {nodes} in graph 2", "index=")
-        others = explain(x, data.edge_index, batch=batch, index=[0, 1])
-        assert others.cf_found.tolist() == [True, True] + [False] * (place - 1)
-        assert others.validate()
-
-
-@pytest.mark.parametrize("name", ["record", "edge_mask", "cf_found", "added_edge_index"])
-def test_a_keyword_of_the_model_cannot_stand_where_the_edits_are(name):
-    class Reads(Counts):
-        def forward(self, x, edge_index, **others):
-            return super().forward(x, edge_index)
-
-    graph = one_graph()
-    with pytest.raises(ValueError, match=name) as caught:
-        explainer_for(Reads(), algorithm())(graph.x, graph.edge_index, **{name: 1})
-    assert_sentence(caught, "rename it")
-
-
-def test_edges_between_two_graphs_of_a_batch_are_refused():
-    data = batch_of(2)
-    edges = torch.cat([data.edge_index, torch.tensor([[0, 7], [7, 0]])], dim=1)
-    with pytest.raises(GraphError) as caught:
-        explainer_for(Counts(), algorithm())(data.x, edges, batch=data.batch)
-    assert_sentence(caught, "'batch'")
-
-
-@pytest.mark.parametrize(("model", "mode"), [(Counts, "binary"), (OneLogit, "classes")])
-def test_a_mode_that_does_not_fit_the_outputs_is_refused(model, mode):
-    graph = one_graph()
-    with pytest.raises(OracleError) as caught:
-        explainer_for(model(), algorithm(), mode)(graph.x, graph.edge_index, batch=graph.batch)
-    assert_sentence(caught, "mode=")
-
-
 def test_graphs_that_are_of_the_target_class_already_are_named():
     net, data = Counts(), batch_of()
     there = asked(net, data, "batch").argmax(dim=1)
@@ -474,36 +386,6 @@ def test_graphs_that_are_of_the_target_class_already_are_named():
             data.x, data.edge_index, batch=data.batch
         )
     assert_sentence(caught, "index=", str((there == there[1]).nonzero().flatten().tolist()))
-
-
-@pytest.mark.parametrize("targets", [[0, 2, 0], {0: 1}])
-def test_a_target_for_each_graph_is_refused(targets):
-    with pytest.raises(TargetError) as caught:
-        algorithm(target=targets)
-    assert_sentence(caught, str(targets), "index=")
-
-
-def test_what_is_true_must_be_a_class_for_each_graph():
-    data = batch_of()
-    explain = explainer_for(Counts(), algorithm(), explanation_type="phenomenon")
-    for target in (torch.tensor([0]), torch.tensor([0, 1, 3]), torch.tensor([0.5, 0.0, 1.0])):
-        with pytest.raises(TargetError) as caught:
-            explain(data.x, data.edge_index, batch=data.batch, target=target)
-        assert_sentence(caught, "data.y")
-
-
-def test_a_keyword_as_long_as_the_edges_must_say_so():
-    class Typed(Counts):
-        def forward(self, x, edge_index, batch, kind=None):
-            return super().forward(x, edge_index, batch)
-
-    graph = one_graph()
-    assert graph.num_edges != graph.num_nodes
-    with pytest.raises(GraphError) as caught:
-        explainer_for(Typed(), algorithm())(
-            graph.x, graph.edge_index, batch=graph.batch, kind=torch.zeros(graph.num_edges)
-        )
-    assert_sentence(caught, "'kind'")
 
 
 def test_mistakes_in_the_constructor_are_named():
