@@ -252,6 +252,17 @@ def test_graphs_without_nodes_or_label_leave_the_split_in_order(tmp_path):
     assert bundle_from(MadeByOGB(graphs, tmp_path)[1:7]).card.split.startswith("80/10/10")
 
 
+def test_files_of_a_split_that_are_missing_are_named(tmp_path):
+    class Torn(MadeByOGB):
+        def get_idx_split(self):
+            return {"train": (tmp_path / "train.csv.gz").read_bytes()}
+
+    with pytest.raises(DatasetError) as error:
+        bundle_from(Torn(labelled(), tmp_path))
+    assert_sentence(error, "train.csv.gz", "a split of your own")
+    assert bundle_from(Torn(labelled(), tmp_path), split="random").split.sizes == (8, 1, 1)
+
+
 def test_the_table_beside_the_graphs_of_ogb_names_labels_and_molecules(tmp_path):
     pytest.importorskip("rdkit", reason="needs RDKit: pip install 'edgeflip[chem]'")
     smiles = ["CCO", "CCN"] * 5

@@ -175,6 +175,20 @@ def test_without_ogb_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
     assert_sentence(error, "got none installed", "pip install ogb")
 
 
+def test_what_ogb_itself_lacks_is_said(tmp_path, monkeypatch):
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] == "ogb":
+                raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ogb"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    with pytest.raises(ConfigError) as error:
+        load_dataset("ogb:molhiv", tmp_path)
+    assert_sentence(error, "No module named 'pandas'", "pip install ogb")
+
+
 def test_what_ogb_prints_and_asks_does_not_get_out(tmp_path, monkeypatch, capsys):
     def ask(name, root):
         print(f"{name} has been updated.")

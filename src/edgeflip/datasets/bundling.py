@@ -90,7 +90,7 @@ def bundle_from(
         (('path', 'ring'), (16, 2, 2))
     """
     with reading("graphs for a dataset", advice="pass a list of PyG Data or networkx graphs"):
-        came = collect(graphs)
+        came = collect(graphs, own_split=split is None)
         made = [_as_data(graph, index) for index, graph in enumerate(came.graphs)]
     if not made:
         raise DatasetError("expected graphs for a dataset, got none; pass at least two per class.")

@@ -17,7 +17,7 @@ from edgeflip.core import EdgeFill
 from edgeflip.datasets.bundle import Split
 from edgeflip.datasets.chemistry import SINGLE_BOND, check_smiles, molecule_graph, rdkit_chem
 from edgeflip.datasets.family_names import FamilyName
-from edgeflip.errors import ConfigError, DatasetError, GraphError, shown
+from edgeflip.errors import ConfigError, DatasetError, GraphError, one_line, shown
 from edgeflip.support import read_file
 
 # Of so many molecules it is checked that their SMILES has an atom for each node.
@@ -54,15 +54,20 @@ class Collection:
     is_dataset: bool = False
 
 
-def collect(graphs: Iterable[Any]) -> Collection:
-    """Graphs, one dataset object, or three of them for training, validation and test, as one."""
+def collect(graphs: Iterable[Any], *, own_split: bool = True) -> Collection:
+    """Graphs, one dataset object, or three of them for training, validation and test, as one.
+
+    Args:
+        graphs: what came.
+        own_split: whether the split that a data set has of its own is asked for.
+    """
     if isinstance(graphs, list | tuple) and any(map(_is_dataset, graphs)):
         return _three(graphs)
     if not _is_dataset(graphs):
         return Collection(_all_of(graphs))
     whole, places = _whole(graphs)
     about = _about(whole)
-    split = _own_split(graphs) if whole is graphs and places is None else None
+    split = _own_split(graphs) if own_split and whole is graphs and places is None else None
     return Collection(
         _listed(whole, places, about),
         name=about.name,
@@ -208,7 +213,14 @@ def _own_split(whole: Any) -> Split | None:
     """The split of OGB's data sets; none for others."""
     if not hasattr(whole, "get_idx_split"):
         return None
-    parts = whole.get_idx_split()
+    try:
+        parts = whole.get_idx_split()
+    except (OSError, ValueError, KeyError) as problem:
+        raise DatasetError(
+            f"expected the split of {type(whole).__name__} in the folder split of {whole.root}, got "
+            f"{type(problem).__name__}: {one_line(problem).rstrip('.')}; put its files there, or pass a "
+            "split of your own."
+        ) from problem
     return Split(*(tuple(int(place) for place in parts[key]) for key in ("train", "valid", "test")))
 
 

@@ -25,7 +25,7 @@ from edgeflip.datasets.family_names import FamilyName
 from edgeflip.datasets.features import cache_folder
 from edgeflip.datasets.labels import label_column_of
 from edgeflip.datasets.tu_files import check_tu_files, with_last_graphs
-from edgeflip.errors import ConfigError, DatasetError, EdgeflipError, one_line
+from edgeflip.errors import ConfigError, DatasetError, EdgeflipError, one_line, shown
 
 _ONLY_WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 _VALUES = ("esol", "freesolv", "lipo")
@@ -109,7 +109,7 @@ def _files_of(name: FamilyName) -> str:
 _FILES = {
     "tu": "NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt, …",
     "gnnbench": "NAME_v2.pt",
-    "ogb": "edge.csv.gz, num-node-list.csv.gz, …, with mapping/ and split/ beside that folder",
+    "ogb": "edge.csv.gz, num-node-list.csv.gz, …, and beside that folder mapping/, split/, RELEASE_v1.txt",
 }
 
 
@@ -161,9 +161,12 @@ def _read_ogb(name: FamilyName, root: str) -> Any:
         # It asks the network whether there is a newer one of it.
         logging.getLogger("outdated").setLevel(logging.ERROR)
         from ogb.graphproppred import PygGraphPropPredDataset
-    except ImportError:
+    except ImportError as problem:
+        # Without it, or with it but without something that it needs.
+        none = (problem.name or "ogb").partition(".")[0] == "ogb"
         raise ConfigError(
-            f"expected the package ogb to read {name}, got none installed; run pip install ogb."
+            f"expected the package ogb to read {name}, got "
+            f"{'none installed' if none else shown(one_line(problem))}; run pip install ogb."
         ) from None
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
