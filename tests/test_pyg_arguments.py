@@ -108,6 +108,23 @@ def test_a_target_for_each_graph_is_refused(targets):
     assert_sentence(caught, str(targets), "index=")
 
 
+def test_graphs_whose_value_is_there_already_are_named():
+    data = batch_of()
+    explain = explainer_for(OneLogit(), algorithm(target=">0.5"), "values")
+    with pytest.raises(TargetError) as caught:
+        explain(data.x, data.edge_index, batch=data.batch)
+    assert_sentence(caught, "got [0, 2]", "index=")
+    assert explain(data.x, data.edge_index, batch=data.batch, index=1).cf_found.tolist() == [
+        False,
+        True,
+        False,
+    ]
+    wrong = explainer_for(OneLogit(), algorithm(target="up"), "values")
+    with pytest.raises(TargetError) as caught:
+        wrong(data.x, data.edge_index, batch=data.batch)
+    assert_sentence(caught, "got 'up'")
+
+
 def test_what_is_true_must_be_a_class_for_each_graph():
     data = batch_of()
     explain = explainer_for(Counts(), algorithm(), explanation_type="phenomenon")

@@ -42,7 +42,7 @@ from edgeflip.integrations.pyg.explanation import (
     is_taken,
 )
 from edgeflip.integrations.pyg.inputs import Inputs, labels_of, oracle_for, read
-from edgeflip.oracle import MeteredOracle, ModelOracle
+from edgeflip.oracle import MeteredOracle, ModelOracle, ValueGoal
 
 # How far PyG's prediction and the oracle's may be apart; batch size alone moves the last digits.
 _TOLERANCE = 1e-3
@@ -227,6 +227,13 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         """What is wanted of each graph, as `explain` takes it."""
         wanted = self.options.get("target")
         if self.model_config.mode == ModelMode.regression:
+            there = [place for place in places if not _can_be_asked(wanted, outputs[place])]
+            # Where none can be asked, the target itself may be the reason.
+            if there and len(there) < len(places):
+                raise TargetError(
+                    f"expected graphs whose value is not {wanted!r} yet, got {there} of the batch; name the "
+                    "others with index=."
+                )
             return dict.fromkeys(places, wanted)
         predicted = outputs.argmax(dim=1).tolist()
         if wanted is not None:
@@ -254,6 +261,15 @@ def check_level(config: ModelConfig) -> None:
             f"expected a model of whole graphs (task_level='graph'), got task_level="
             f"'{config.task_level.value}'; wrap the model so that it returns the one row that you mean."
         )
+
+
+def _can_be_asked(target: Any, values: Tensor) -> bool:
+    """Whether values leave something to ask for."""
+    try:
+        ValueGoal.asked(target, values.tolist())
+    except TargetError:
+        return False
+    return True
 
 
 def _is_fitted(explainer: CounterfactualExplainer[Any]) -> bool:
