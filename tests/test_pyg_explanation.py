@@ -254,6 +254,25 @@ def test_explanations_are_batched_and_taken_apart_again():
         assert_sentence(caught, "answers")
 
 
+@pytest.mark.parametrize("only_weights", [True, False])
+def test_a_batch_of_explanations_is_saved_and_loaded_too(only_weights):
+    batch = Batch.from_data_list([explained(one_graph(seed)) for seed in range(3)])
+    for _ in range(2):
+        file = io.BytesIO()
+        torch.save(batch, file)
+        file.seek(0)
+        again = torch.load(file, weights_only=only_weights)
+        assert type(again) is type(batch)
+        assert again.validate()
+        assert same_tensors(batch, again)
+        assert [one.to_dict() for one in again.answers] == [one.to_dict() for one in batch.answers]
+        for place, one in enumerate(again.to_data_list()):
+            assert type(one) is EditExplanation
+            assert same_tensors(one, batch.get_example(place))
+            assert one.counterfactual == batch[place].counterfactual
+        batch = again
+
+
 def test_one_call_for_a_batch_says_what_calls_for_each_graph_say():
     data = batch_of()
     together = explainer(seed=0)(data.x, data.edge_index, batch=data.batch)
