@@ -239,6 +239,14 @@ def test_a_misspelt_option_of_an_algorithm_of_pyg_is_answered_with_the_nearest_o
     assert FromPyG("gnn-explainer", options={"epochs": 3, "edge_size": 0.1, "lr": 0.1})
 
 
+def test_weights_of_one_graph_mask_are_not_those_of_the_next():
+    before = dict(GraphMaskExplainer.coeffs)
+    explainer = FromPyG("graphmask-explainer", options={"node_feat_size": 7.0, "epochs": 1})
+    made = explainer._algorithm_for(Attentive())
+    assert made.coeffs == {**before, "node_feat_size": 7.0}
+    assert GraphMaskExplainer.coeffs == before
+
+
 def test_a_pg_explainer_cannot_be_named_since_it_must_be_trained():
     with pytest.raises(ConfigError) as caught:
         FromPyG("pg-explainer")

@@ -31,7 +31,16 @@ from edgeflip.support import STRICT, seeded
 
 
 def _graph_mask(num_layers: int, log: bool = False, **options: Any) -> ExplainerAlgorithm:
-    return GraphMaskExplainer(num_layers, log=log, **options)
+    # PyG writes weights into a table that all GraphMaskExplainers share; each gets one of its own.
+    shared = GraphMaskExplainer.coeffs
+    before = dict(shared)
+    try:
+        made = GraphMaskExplainer(num_layers, log=log, **options)
+        made.coeffs = dict(shared)
+    finally:
+        shared.clear()
+        shared.update(before)
+    return made
 
 
 ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {
