@@ -335,6 +335,16 @@ def test_graphs_without_an_edge_index_have_no_directions():
     assert_sentence(error, "adj_t", "to_dense")
 
 
+@pytest.mark.parametrize("node", [-2, 5])
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_edges_to_nodes_that_are_not_there_are_refused_before_anything_is_trained(node, both_ways):
+    graphs = labelled()
+    graphs[3].edge_index = torch.tensor([[0, node], [node, 0]])
+    with pytest.raises(DatasetError) as error:
+        bundle_from(graphs, both_ways=both_ways)
+    assert_sentence(error, "0..3", "graph 3")
+
+
 def test_directions_are_left_as_they_are_unless_asked_for(tmp_path):
     write_tu(tmp_path)
     arrows = TUDataset(str(tmp_path / "tu"), "TINY")

@@ -245,6 +245,7 @@ def test_files_that_are_damaged_are_named_with_what_is_made_of_them(tmp_path):
         ("graph_labels", "1\n-1\n", ["TINY_graph_labels.txt for each graph (40)", "got 2"]),
         ("node_labels", "0\n1\n", ["TINY_node_labels.txt for each node (199)", "got 2"]),
         ("node_labels", "0\n" * 198 + "1", ["a line break at the end of TINY_node_labels.txt"]),
+        ("graph_indicator", "2\n1\n", ["numbers that ascend in TINY_graph_indicator.txt"]),
         ("graph_indicator", "one\n", ["number of a graph in each line", "something else"]),
         ("A", "", ["TINY_A.txt"]),
     ],
@@ -265,6 +266,16 @@ def test_files_of_a_tu_set_that_do_not_belong_together_are_named_before_a_cache_
     # Once corrected, they are read: nothing is kept of what was wrong.
     file.write_text(right)
     assert len(load_dataset("tu:TINY", tmp_path).graphs) == 40
+
+
+@pytest.mark.parametrize("edge", ["1, 50", "50, 1", "1, 99999"])
+def test_edges_of_a_tu_set_between_two_graphs_are_refused(tmp_path, edge):
+    raw = write_tu(tmp_path, parts=("node_labels",))
+    with (raw / "TINY_A.txt").open("a") as file:
+        file.write(f"{edge}\n")
+    with pytest.raises(DatasetError) as error:
+        load_dataset("tu:TINY", tmp_path)
+    assert_sentence(error, "node numbers in 0..", "(graph ")
 
 
 @pytest.mark.parametrize("parts", [(), ("node_labels", "edge_labels"), ("node_attributes",)])

@@ -54,6 +54,8 @@ def check_tu_files(raw: Path, name: str) -> None:
     ):
         refuse(f"{name}_graph_labels.txt among the files", "none")
     owners = _owners(raw / f"{name}_graph_indicator.txt", refuse)
+    if owners != sorted(owners):
+        refuse(f"numbers that ascend in {name}_graph_indicator.txt", "some that do not")
     counts = {
         "node": len(owners),
         "edge": _lines(raw / f"{name}_A.txt", refuse),
