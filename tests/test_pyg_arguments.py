@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from conftest import assert_sentence
-from edgeflip import Budget
-from edgeflip.errors import GraphError, OracleError, TargetError
+from edgeflip import Budget, Constraints
+from edgeflip.errors import ConstraintError, GraphError, OracleError, TargetError
 from edgeflip.integrations.pyg import CounterfactualAlgorithm
 from pyg_explainers import Counts, OneLogit, assert_flips, batch_of, explainer_for, one_graph
 
@@ -83,6 +83,24 @@ def test_a_keyword_of_the_model_cannot_stand_where_the_edits_are(name):
     with pytest.raises(ValueError, match=name) as caught:
         explainer_for(Reads(), algorithm())(graph.x, graph.edge_index, **{name: 1})
     assert_sentence(caught, "rename it")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "words"),
+    [
+        (Constraints(allow_additions=False), "(graph 2 of the batch; index="),
+        (Constraints(within=range(7)), "(graph 0 of the batch; index="),
+    ],
+)
+def test_the_graph_of_a_batch_that_constraints_leave_nothing_is_named(constraints, words):
+    data = batch_of(2)
+    x = torch.cat([data.x, data.x[:7]])
+    batch = torch.cat([data.batch, torch.full((7,), 2)])
+    explain = explainer_for(Counts(), algorithm(constraints=constraints))
+    with pytest.raises(ConstraintError) as caught:
+        explain(x, data.edge_index, batch=batch)
+    assert_sentence(caught, words)
+    assert explain(x, data.edge_index, batch=batch, index=1).validate()
 
 
 def test_edges_between_two_graphs_of_a_batch_are_refused():

@@ -21,6 +21,8 @@ from torch_geometric.explain.config import (
 
 from edgeflip.errors import (
     ConfigError,
+    ConstraintError,
+    EditError,
     GraphError,
     NotApplicableError,
     NotFittedError,
@@ -42,7 +44,8 @@ from edgeflip.integrations.pyg.explanation import (
     is_taken,
 )
 from edgeflip.integrations.pyg.inputs import Inputs, labels_of, oracle_for, read
-from edgeflip.oracle import MeteredOracle, ModelOracle, ValueGoal
+from edgeflip.oracle import Budget, MeteredOracle, ModelOracle, ValueGoal
+from edgeflip.search import CounterfactualSet
 
 # How far PyG's prediction and the oracle's may be apart; batch size alone moves the last digits.
 _TOLERANCE = 1e-3
@@ -185,7 +188,7 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         )
         for each, places in by_target.items():
             options: Any = {**self.options, "target": each}
-            answers = explainer.explain_many([inputs.graph(place) for place in places], **options)
+            answers = _answers(explainer, inputs, places, options)
             for place, answer in zip(places, answers, strict=True):
                 _check_same(answer.output, outputs[place])
                 found[place] = Told(answer, answer.best if ranked else answer.smallest)
@@ -261,6 +264,30 @@ def check_level(config: ModelConfig) -> None:
             f"expected a model of whole graphs (task_level='graph'), got task_level="
             f"'{config.task_level.value}'; wrap the model so that it returns the one row that you mean."
         )
+
+
+def _answers(
+    explainer: CounterfactualExplainer[Any],
+    inputs: Inputs,
+    places: Sequence[int],
+    options: Mapping[str, Any],
+) -> Sequence[CounterfactualSet]:
+    """An answer for each graph; one that cannot be asked about is named."""
+    graphs = [inputs.graph(place) for place in places]
+    try:
+        return explainer.explain_many(graphs, **options)
+    except (ConstraintError, EditError, GraphError) as error:
+        if inputs.count == 1:
+            raise
+        briefly: Any = {**options, "budget": Budget(oracle_calls=1)}
+        for place, graph in zip(places, graphs, strict=True):
+            try:
+                explainer.explain_many([graph], **briefly)
+            except type(error) as own:
+                raise type(error)(
+                    f"{str(own).rstrip('.')} (graph {place} of the batch; index= names the others)."
+                ) from error
+        raise
 
 
 def _can_be_asked(target: Any, values: Tensor) -> bool:
