@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.datasets import MoleculeNet, TUDataset
+from torch_geometric.loader import DataLoader
 
 from conftest import assert_sentence, make_graph
 from edgeflip import bundle_from, make_explainer, train_oracle
@@ -100,6 +101,40 @@ def test_the_transform_of_a_dataset_is_kept_in_its_views(files):
 
     doubled = TUDataset(str(files / "tu"), "TINY", transform=double)
     assert bundle_from(doubled[:20]).graphs[0].x.max() == 2
+
+
+def test_three_parts_with_a_graph_in_common_are_refused(rings):
+    whole, subset = rings, torch.utils.data.Subset
+    for parts in (
+        [whole, whole, whole],
+        [whole[:30], whole[30:35], whole[25:]],
+        [subset(whole, range(30)), subset(whole, range(30, 35)), whole[29:]],
+        [subset(whole[10:], [0, 1]), whole[:5], whole[11:12]],
+    ):
+        with pytest.raises(DatasetError) as error:
+            bundle_from(parts, both_ways=True)
+        assert_sentence(error, "in common", "apart")
+    apart = [subset(whole[10:], [*range(20)]), whole[:5], whole[5:10]]
+    assert bundle_from(apart).split.sizes == (20, 5, 5)
+
+
+def test_a_data_set_of_torch_is_read_to_its_length(rings):
+    class Endless(torch.utils.data.Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, place):
+            assert place < 40, "nobody says where it ends"
+            return rings[place]
+
+    bundle = bundle_from(Endless(), both_ways=True)
+    assert [graph.num_nodes for graph in bundle.graphs] == [graph.num_nodes for graph in rings]
+
+
+def test_a_loader_of_batches_is_refused(rings):
+    with pytest.raises(DatasetError) as error:
+        bundle_from(DataLoader(rings, batch_size=4))
+    assert_sentence(error, "a batch of 4", "DataLoader")
 
 
 def test_three_datasets_are_training_validation_and_test(rings):
@@ -217,6 +252,17 @@ def test_graphs_without_nodes_or_label_leave_the_split_in_order(tmp_path):
     assert bundle_from(MadeByOGB(graphs, tmp_path)[1:7]).card.split.startswith("80/10/10")
 
 
+def test_files_of_a_split_that_are_missing_are_named(tmp_path):
+    class Torn(MadeByOGB):
+        def get_idx_split(self):
+            return {"train": (tmp_path / "train.csv.gz").read_bytes()}
+
+    with pytest.raises(DatasetError) as error:
+        bundle_from(Torn(labelled(), tmp_path))
+    assert_sentence(error, "train.csv.gz", "a split of your own")
+    assert bundle_from(Torn(labelled(), tmp_path), split="random").split.sizes == (8, 1, 1)
+
+
 def test_the_table_beside_the_graphs_of_ogb_names_labels_and_molecules(tmp_path):
     pytest.importorskip("rdkit", reason="needs RDKit: pip install 'edgeflip[chem]'")
     smiles = ["CCO", "CCN"] * 5
@@ -276,6 +322,27 @@ def test_edges_of_one_direction_get_their_way_back_with_the_same_attributes():
     with pytest.raises(DatasetError) as error:
         way_back(one_way, "graph 7")
     assert_sentence(error, "graph 7", "twice with differing edge_attr")
+
+
+def test_graphs_without_an_edge_index_have_no_directions():
+    single = [Data(x=torch.ones(2, 1), y=place % 2) for place in range(20)]
+    assert len(bundle_from(single, both_ways=True).graphs) == 20
+    sparse = [
+        Data(x=torch.ones(2, 1), adj_t=torch.eye(2).to_sparse(), y=place % 2) for place in range(20)
+    ]
+    with pytest.raises(DatasetError) as error:
+        bundle_from(sparse, both_ways=True)
+    assert_sentence(error, "adj_t", "to_dense")
+
+
+@pytest.mark.parametrize("node", [-2, 5])
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_edges_to_nodes_that_are_not_there_are_refused_before_anything_is_trained(node, both_ways):
+    graphs = labelled()
+    graphs[3].edge_index = torch.tensor([[0, node], [node, 0]])
+    with pytest.raises(DatasetError) as error:
+        bundle_from(graphs, both_ways=both_ways)
+    assert_sentence(error, "0..3", "graph 3")
 
 
 def test_directions_are_left_as_they_are_unless_asked_for(tmp_path):

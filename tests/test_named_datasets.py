@@ -175,6 +175,20 @@ def test_without_ogb_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
     assert_sentence(error, "got none installed", "pip install ogb")
 
 
+def test_what_ogb_itself_lacks_is_said(tmp_path, monkeypatch):
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] == "ogb":
+                raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ogb"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    with pytest.raises(ConfigError) as error:
+        load_dataset("ogb:molhiv", tmp_path)
+    assert_sentence(error, "No module named 'pandas'", "pip install ogb")
+
+
 def test_what_ogb_prints_and_asks_does_not_get_out(tmp_path, monkeypatch, capsys):
     def ask(name, root):
         print(f"{name} has been updated.")
@@ -220,6 +234,72 @@ def test_files_that_are_damaged_are_named_with_what_is_made_of_them(tmp_path):
     with pytest.raises(DatasetError) as error:
         load_dataset("tu:TINY", tmp_path)
     assert_sentence(error, str(raw), str(raw.with_name("processed")))
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "words"),
+    [
+        ("A", None, ["TINY_A.txt among the files"]),
+        ("graph_indicator", None, ["TINY_graph_indicator.txt among"]),
+        ("graph_labels", None, ["TINY_graph_labels.txt among"]),
+        ("graph_labels", "1\n-1\n", ["TINY_graph_labels.txt for each graph (40)", "got 2"]),
+        ("node_labels", "0\n1\n", ["TINY_node_labels.txt for each node (199)", "got 2"]),
+        ("node_labels", "0\n" * 198 + "1", ["a line break at the end of TINY_node_labels.txt"]),
+        ("graph_indicator", "2\n1\n", ["numbers that ascend in TINY_graph_indicator.txt"]),
+        ("graph_indicator", "one\n", ["number of a graph in each line", "something else"]),
+        ("A", "", ["TINY_A.txt"]),
+    ],
+)
+def test_files_of_a_tu_set_that_do_not_belong_together_are_named_before_a_cache_is_made(
+    tmp_path, part, text, words
+):
+    raw = write_tu(tmp_path, parts=("node_labels",))
+    file = raw / f"TINY_{part}.txt"
+    right = file.read_text()
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(text)
+    with pytest.raises(DatasetError) as error:
+        load_dataset("tu:TINY", tmp_path)
+    assert_sentence(error, *words, str(raw))
+    # Once corrected, they are read: nothing is kept of what was wrong.
+    file.write_text(right)
+    assert len(load_dataset("tu:TINY", tmp_path).graphs) == 40
+
+
+@pytest.mark.parametrize("edge", ["1, 50", "50, 1", "1, 99999"])
+def test_edges_of_a_tu_set_between_two_graphs_are_refused(tmp_path, edge):
+    raw = write_tu(tmp_path, parts=("node_labels",))
+    with (raw / "TINY_A.txt").open("a") as file:
+        file.write(f"{edge}\n")
+    with pytest.raises(DatasetError) as error:
+        load_dataset("tu:TINY", tmp_path)
+    assert_sentence(error, "node numbers in 0..", "(graph ")
+
+
+@pytest.mark.parametrize("parts", [(), ("node_labels", "edge_labels"), ("node_attributes",)])
+def test_the_last_graphs_of_a_tu_set_are_there_though_they_have_no_edges(tmp_path, parts):
+    raw = write_tu(tmp_path, parts=parts)
+    rows = {"graph_indicator": "41\n41\n42\n42\n", "graph_labels": "1\n-1\n"}
+    rows |= {"node_labels": "0\n1\n2\n0\n", "node_attributes": "1, 2\n" * 4}
+    for part, text in rows.items():
+        if part.startswith("graph") or part in parts:
+            with (raw / f"TINY_{part}.txt").open("a") as file:
+                file.write(text)
+    for _ in range(2):  # from the files, and from the cache
+        bundle = load_dataset("tu:TINY", tmp_path)
+        assert [(graph.num_nodes, graph.num_edges) for graph in bundle.graphs[40:]] == [(2, 0)] * 2
+        assert sum(bundle.split.sizes) == 42
+
+
+def test_the_file_that_is_expected_is_named_where_there_are_others(tmp_path):
+    needs_rdkit()
+    raw = write_esol(tmp_path)
+    (raw / "delaney-processed.csv").rename(raw / "ESOL.csv")
+    with pytest.raises(DatasetError) as error:
+        load_dataset("moleculenet:esol", tmp_path)
+    assert_sentence(error, "(delaney-processed.csv)", str(raw))
 
 
 def test_a_cache_that_would_run_code_is_refused(tmp_path):

@@ -16,7 +16,6 @@ from edgeflip.errors import (
     GraphError,
     NotApplicableError,
     NotFittedError,
-    OracleError,
     TargetError,
     UnknownNameError,
 )
@@ -379,22 +378,6 @@ def test_heterogeneous_graphs_are_refused():
     assert_sentence(caught, "to_homogeneous")
 
 
-def test_edges_between_two_graphs_of_a_batch_are_refused():
-    data = batch_of(2)
-    edges = torch.cat([data.edge_index, torch.tensor([[0, 7], [7, 0]])], dim=1)
-    with pytest.raises(GraphError) as caught:
-        explainer_for(Counts(), algorithm())(data.x, edges, batch=data.batch)
-    assert_sentence(caught, "'batch'")
-
-
-@pytest.mark.parametrize(("model", "mode"), [(Counts, "binary"), (OneLogit, "classes")])
-def test_a_mode_that_does_not_fit_the_outputs_is_refused(model, mode):
-    graph = one_graph()
-    with pytest.raises(OracleError) as caught:
-        explainer_for(model(), algorithm(), mode)(graph.x, graph.edge_index, batch=graph.batch)
-    assert_sentence(caught, "mode=")
-
-
 def test_graphs_that_are_of_the_target_class_already_are_named():
     net, data = Counts(), batch_of()
     there = asked(net, data, "batch").argmax(dim=1)
@@ -403,29 +386,6 @@ def test_graphs_that_are_of_the_target_class_already_are_named():
             data.x, data.edge_index, batch=data.batch
         )
     assert_sentence(caught, "index=", str((there == there[1]).nonzero().flatten().tolist()))
-
-
-def test_what_is_true_must_be_a_class_for_each_graph():
-    data = batch_of()
-    explain = explainer_for(Counts(), algorithm(), explanation_type="phenomenon")
-    for target in (torch.tensor([0]), torch.tensor([0, 1, 3]), torch.tensor([0.5, 0.0, 1.0])):
-        with pytest.raises(TargetError) as caught:
-            explain(data.x, data.edge_index, batch=data.batch, target=target)
-        assert_sentence(caught, "data.y")
-
-
-def test_a_keyword_as_long_as_the_edges_must_say_so():
-    class Typed(Counts):
-        def forward(self, x, edge_index, batch, kind=None):
-            return super().forward(x, edge_index, batch)
-
-    graph = one_graph()
-    assert graph.num_edges != graph.num_nodes
-    with pytest.raises(GraphError) as caught:
-        explainer_for(Typed(), algorithm())(
-            graph.x, graph.edge_index, batch=graph.batch, kind=torch.zeros(graph.num_edges)
-        )
-    assert_sentence(caught, "'kind'")
 
 
 def test_mistakes_in_the_constructor_are_named():

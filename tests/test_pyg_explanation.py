@@ -254,6 +254,25 @@ def test_explanations_are_batched_and_taken_apart_again():
         assert_sentence(caught, "answers")
 
 
+@pytest.mark.parametrize("only_weights", [True, False])
+def test_a_batch_of_explanations_is_saved_and_loaded_too(only_weights):
+    batch = Batch.from_data_list([explained(one_graph(seed)) for seed in range(3)])
+    for _ in range(2):
+        file = io.BytesIO()
+        torch.save(batch, file)
+        file.seek(0)
+        again = torch.load(file, weights_only=only_weights)
+        assert type(again) is type(batch)
+        assert again.validate()
+        assert same_tensors(batch, again)
+        assert [one.to_dict() for one in again.answers] == [one.to_dict() for one in batch.answers]
+        for place, one in enumerate(again.to_data_list()):
+            assert type(one) is EditExplanation
+            assert same_tensors(one, batch.get_example(place))
+            assert one.counterfactual == batch[place].counterfactual
+        batch = again
+
+
 def test_one_call_for_a_batch_says_what_calls_for_each_graph_say():
     data = batch_of()
     together = explainer(seed=0)(data.x, data.edge_index, batch=data.batch)
@@ -319,6 +338,28 @@ def test_an_answer_without_edits_or_features_becomes_an_explanation_too():
     assert not bool(explanation.cf_found.any())
     assert "x" not in explanation
     assert explanation.edge_mask.shape == (graph.num_edges,)
+
+
+def test_masks_that_a_graph_brings_along_do_not_stand_for_what_was_found():
+    graph = one_graph(edge_attr=1)
+    del graph.batch
+    graph.edge_mask, graph.node_mask = torch.rand(graph.num_edges), torch.rand(graph.num_nodes)
+    graph.prediction, graph.cf_found, graph.index = torch.ones(1, 9), "no", torch.tensor([4])
+    fill = {"edge_attr": 0.0, "edge_mask": 0.0}
+    for target in (0, 2):
+        answer = explain(
+            Counts(),
+            graph,
+            method="random",
+            target=target,
+            fill=fill,
+            budget=Budget(oracle_calls=200),
+        )
+        explanation = answer.to_pyg()
+        assert_edits_agree(explanation)
+        assert explanation.cf_found.tolist() == [True]
+        assert not {"prediction", "index", "node_mask", "cf_edge_mask"} & set(explanation.keys())
+        assert fidelity(explainer(), explanation)[0] == (target == 0)
 
 
 def test_only_answers_about_edges_become_explanations():

@@ -17,7 +17,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, global_add_pool
 
 from conftest import assert_sentence, make_graph
 from edgeflip import EdgeFlip, EdgeFlipConfig, ModelOracle
-from edgeflip.errors import ConfigError, NotApplicableError
+from edgeflip.errors import ConfigError, NotApplicableError, UnknownNameError
 from edgeflip.factual import FromPyG, SubgraphX, make_factual
 from edgeflip.integrations.pyg import CounterfactualAlgorithm, SubgraphXAlgorithm
 from edgeflip.support import seeded
@@ -221,6 +221,30 @@ def test_other_algorithms_are_refused_by_name(other):
     with pytest.raises(ConfigError) as caught:
         FromPyG(other)
     assert_sentence(caught, type(other).__name__, "GNNExplainer", "GraphMaskExplainer")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "near"),
+    [
+        ("gnn-explainer", "epoch", "epochs"),
+        ("graphmask-explainer", "epoch", "epochs"),
+        ("attention-explainer", "reduced", "reduce"),
+    ],
+)
+def test_a_misspelt_option_of_an_algorithm_of_pyg_is_answered_with_the_nearest_one(
+    name, wrong, near
+):
+    with pytest.raises(UnknownNameError, match=f"did you mean '{near}'"):
+        FromPyG(name, options={wrong: 3})
+    assert FromPyG("gnn-explainer", options={"epochs": 3, "edge_size": 0.1, "lr": 0.1})
+
+
+def test_weights_of_one_graph_mask_are_not_those_of_the_next():
+    before = dict(GraphMaskExplainer.coeffs)
+    explainer = FromPyG("graphmask-explainer", options={"node_feat_size": 7.0, "epochs": 1})
+    made = explainer._algorithm_for(Attentive())
+    assert made.coeffs == {**before, "node_feat_size": 7.0}
+    assert GraphMaskExplainer.coeffs == before
 
 
 def test_a_pg_explainer_cannot_be_named_since_it_must_be_trained():

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import networkx as nx
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
-from edgeflip.core import Constraints, EdgeFill, check_names
+from edgeflip.core import Constraints, EdgeFill, check_edges, check_names
 from edgeflip.datasets.building import graph_from_networkx
 from edgeflip.datasets.bundle import (
     DatasetBundle,
@@ -30,7 +30,7 @@ from edgeflip.datasets.labels import (
     label_of,
     values_of,
 )
-from edgeflip.errors import DatasetError
+from edgeflip.errors import DatasetError, GraphError
 from edgeflip.support import checked_call, reading
 
 Splitting = Literal["random", "stratified"]
@@ -90,7 +90,7 @@ def bundle_from(
         (('path', 'ring'), (16, 2, 2))
     """
     with reading("graphs for a dataset", advice="pass a list of PyG Data or networkx graphs"):
-        came = collect(graphs)
+        came = collect(graphs, own_split=split is None)
         made = [_as_data(graph, index) for index, graph in enumerate(came.graphs)]
     if not made:
         raise DatasetError("expected graphs for a dataset, got none; pass at least two per class.")
@@ -98,6 +98,7 @@ def bundle_from(
     kept = _usable(made, given) if came.is_dataset else list(range(len(made)))
     told = [notes, _left_out(len(made), len(kept)), _without_features(came)]
     made, given = [made[place] for place in kept], [given[place] for place in kept]
+    _check_ends(made)
     made, turned = _both_ways(made, both_ways)
     told.append(turned)
     names, numbers = _numbered(given, class_names, task)
@@ -251,6 +252,11 @@ def _chosen_split(
 def _as_data(graph: Data | Any, place: int) -> Data:
     if isinstance(graph, nx.Graph):
         return graph_from_networkx(graph, where=f"graph {place}")
+    if isinstance(graph, Batch):
+        raise DatasetError(
+            f"expected one graph after the other, got a batch of {graph.num_graphs} as graph {place}; pass "
+            "the data set itself, not a DataLoader."
+        )
     if not isinstance(graph, Data):
         raise DatasetError(
             f"expected PyG Data or networkx graphs, got {type(graph).__name__} as graph {place}; "
@@ -286,6 +292,17 @@ def _check_features(graphs: Sequence[Data]) -> None:
                 f"{index}; correct x."
             )
         check_names(graph, f" in graph {index}")
+
+
+def _check_ends(graphs: Sequence[Data]) -> None:
+    """Refuse edges to nodes that are not there: torch counts negative ones from the end."""
+    for index, graph in enumerate(graphs):
+        if graph.edge_index is None:
+            continue
+        try:
+            check_edges(graph, int(graph.num_nodes or 0))
+        except GraphError as problem:
+            raise DatasetError(f"{str(problem).rstrip('.')} (graph {index}).") from problem
 
 
 def _check_widths(graphs: Sequence[Data]) -> None:

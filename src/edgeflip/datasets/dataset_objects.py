@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from edgeflip.core import EdgeFill
 from edgeflip.datasets.bundle import Split
 from edgeflip.datasets.chemistry import SINGLE_BOND, check_smiles, molecule_graph, rdkit_chem
 from edgeflip.datasets.family_names import FamilyName
-from edgeflip.errors import ConfigError, DatasetError, GraphError, shown
+from edgeflip.errors import ConfigError, DatasetError, GraphError, one_line, shown
 from edgeflip.support import read_file
 
 # Of so many molecules it is checked that their SMILES has an atom for each node.
@@ -53,15 +54,20 @@ class Collection:
     is_dataset: bool = False
 
 
-def collect(graphs: Iterable[Any]) -> Collection:
-    """Graphs, one dataset object, or three of them for training, validation and test, as one."""
+def collect(graphs: Iterable[Any], *, own_split: bool = True) -> Collection:
+    """Graphs, one dataset object, or three of them for training, validation and test, as one.
+
+    Args:
+        graphs: what came.
+        own_split: whether the split that a data set has of its own is asked for.
+    """
     if isinstance(graphs, list | tuple) and any(map(_is_dataset, graphs)):
         return _three(graphs)
     if not _is_dataset(graphs):
-        return Collection(list(graphs))
+        return Collection(_all_of(graphs))
     whole, places = _whole(graphs)
     about = _about(whole)
-    split = _own_split(graphs) if whole is graphs and places is None else None
+    split = _own_split(graphs) if own_split and whole is graphs and places is None else None
     return Collection(
         _listed(whole, places, about),
         name=about.name,
@@ -75,6 +81,14 @@ def collect(graphs: Iterable[Any]) -> Collection:
     )
 
 
+def _all_of(graphs: Any) -> list[Any]:
+    """Graphs as a list; a data set of torch need not end by itself when it is gone through."""
+    by_place = isinstance(graphs, torch.utils.data.Dataset) and hasattr(graphs, "__len__")
+    if by_place and not isinstance(graphs, torch.utils.data.IterableDataset):
+        return [graphs[place] for place in range(len(graphs))]
+    return list(graphs)
+
+
 def task_names(what: Any) -> tuple[str, ...]:
     """What the columns of the labels of a dataset object are called; empty where nobody knows."""
     return _about(_whole(what)[0]).tasks if _is_dataset(what) else ()
@@ -85,6 +99,12 @@ def _three(parts: Sequence[Any]) -> Collection:
         raise DatasetError(
             f"expected three data sets, for training, validation and test, got {len(parts)} parts of which "
             f"{sum(map(_is_dataset, parts))} are data sets; pass these three, or one data set."
+        )
+    shared = _shared(parts)
+    if shared:
+        raise DatasetError(
+            f"expected training, validation and test parts without a graph in common, got {shared:,} in two "
+            "of them; keep training and test graphs apart."
         )
     collected = [collect(part) for part in parts]
     graphs = [graph for each in collected for graph in each.graphs]
@@ -101,6 +121,18 @@ def _three(parts: Sequence[Any]) -> Collection:
         from_smiles=first.from_smiles,
         is_dataset=True,
     )
+
+
+def _shared(parts: Sequence[Any]) -> int:
+    """How many graphs are in more than one part, as far as the parts are views of the same data."""
+    seen: Counter[tuple[int, int]] = Counter()
+    for part in parts:
+        whole, places = _whole(part)
+        # Views of a data set in memory are copies that share its tensors.
+        same = id(getattr(whole, "_data", None) or whole)
+        numbers = whole.indices() if places is None and hasattr(whole, "indices") else places
+        seen.update({(same, int(place)) for place in numbers or ()})
+    return sum(times > 1 for times in seen.values())
 
 
 def _is_dataset(what: Any) -> bool:
@@ -181,7 +213,14 @@ def _own_split(whole: Any) -> Split | None:
     """The split of OGB's data sets; none for others."""
     if not hasattr(whole, "get_idx_split"):
         return None
-    parts = whole.get_idx_split()
+    try:
+        parts = whole.get_idx_split()
+    except (OSError, ValueError, KeyError) as problem:
+        raise DatasetError(
+            f"expected the split of {type(whole).__name__} in the folder split of {whole.root}, got "
+            f"{type(problem).__name__}: {one_line(problem).rstrip('.')}; put its files there, or pass a "
+            "split of your own."
+        ) from problem
     return Split(*(tuple(int(place) for place in parts[key]) for key in ("train", "valid", "test")))
 
 

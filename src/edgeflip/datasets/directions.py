@@ -28,6 +28,8 @@ def way_back(graph: Data, where: str) -> Data | None:
         >>> way_back(arrow, "graph 0").edge_index.tolist()
         [[0, 1], [1, 0]]
     """
+    if graph.edge_index is None:  # no edges, or in another form, which others refuse
+        return None
     edges: Tensor = graph.edge_index
     source, target = edges.numpy()
     # An edge to a node that is not there is for others to refuse.

@@ -24,7 +24,8 @@ from edgeflip.datasets.dataset_objects import task_names
 from edgeflip.datasets.family_names import FamilyName
 from edgeflip.datasets.features import cache_folder
 from edgeflip.datasets.labels import label_column_of
-from edgeflip.errors import ConfigError, DatasetError, EdgeflipError, one_line
+from edgeflip.datasets.tu_files import check_tu_files, with_last_graphs
+from edgeflip.errors import ConfigError, DatasetError, EdgeflipError, one_line, shown
 
 _ONLY_WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 _VALUES = ("esol", "freesolv", "lipo")
@@ -80,12 +81,13 @@ def read_named(name: FamilyName, folder: Path | None) -> Any:
         reason = one_line(problem)[:200] or type(problem).__name__
         if was_there:
             raise DatasetError(
-                f"expected the files of {name} in {place}, got others ({type(problem).__name__}: {reason}); "
-                f"correct them, and remove the folder {place.with_name('processed')}, which is made of them."
+                f"expected the files of {name} ({_files_of(name)}) in {place}, got others "
+                f"({type(problem).__name__}: {reason}); correct them, and remove the folder "
+                f"{place.with_name('processed')}, which is made of them."
             ) from problem
         raise DatasetError(
             f"expected to download {name}, got '{reason}'; check name and network and run it again, or put "
-            f"its files ({_FILES[name.family].replace('NAME', name.name)}) into {place}."
+            f"its files ({_files_of(name)}) into {place}."
         ) from problem
 
 
@@ -95,11 +97,19 @@ def raw_folder(name: FamilyName, folder: Path | None) -> Path:
     return (folder or cache_folder()) / name.family / own / "raw"
 
 
+def _files_of(name: FamilyName) -> str:
+    """What belongs into the folder of raw files."""
+    if name.family == "moleculenet":
+        from torch_geometric.datasets import MoleculeNet
+
+        return f"{MoleculeNet.names[name.name][2]}.csv"
+    return _FILES[name.family].replace("NAME", name.name)
+
+
 _FILES = {
     "tu": "NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt, …",
-    "moleculenet": "the CSV of MoleculeNet, unpacked",
     "gnnbench": "NAME_v2.pt",
-    "ogb": "edge.csv.gz, num-node-list.csv.gz, …, with mapping/ and split/ beside that folder",
+    "ogb": "edge.csv.gz, num-node-list.csv.gz, …, and beside that folder mapping/, split/, RELEASE_v1.txt",
 }
 
 
@@ -122,12 +132,13 @@ def _only_data() -> Iterator[None]:
 def _read_tu(name: FamilyName, root: str) -> Any:
     from torch_geometric.datasets import TUDataset
 
+    check_tu_files(Path(root) / name.name / "raw", name.name)
     found = TUDataset(root, name.name)
     nodes = not found.num_node_labels and found.num_node_attributes > 0
     edges = not found.num_edge_labels and found.num_edge_attributes > 0
     if not (nodes or edges):
-        return found
-    return TUDataset(root, name.name, use_node_attr=nodes, use_edge_attr=edges)
+        return with_last_graphs(found)
+    return with_last_graphs(TUDataset(root, name.name, use_node_attr=nodes, use_edge_attr=edges))
 
 
 def _read_moleculenet(name: FamilyName, root: str) -> Any:
@@ -150,9 +161,12 @@ def _read_ogb(name: FamilyName, root: str) -> Any:
         # It asks the network whether there is a newer one of it.
         logging.getLogger("outdated").setLevel(logging.ERROR)
         from ogb.graphproppred import PygGraphPropPredDataset
-    except ImportError:
+    except ImportError as problem:
+        # Without it, or with it but without something that it needs.
+        none = (problem.name or "ogb").partition(".")[0] == "ogb"
         raise ConfigError(
-            f"expected the package ogb to read {name}, got none installed; run pip install ogb."
+            f"expected the package ogb to read {name}, got "
+            f"{'none installed' if none else shown(one_line(problem))}; run pip install ogb."
         ) from None
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage

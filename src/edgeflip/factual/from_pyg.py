@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,14 +24,23 @@ from torch_geometric.explain import (
 from torch_geometric.nn import MessagePassing
 
 from edgeflip.core import FactualSubgraph, edge_attributes
-from edgeflip.errors import ConfigError, EdgeflipError, NotApplicableError
+from edgeflip.errors import ConfigError, EdgeflipError, NotApplicableError, unknown_name
 from edgeflip.factual.growth import grow
 from edgeflip.oracle import MeteredOracle, ModelOracle, Oracle, one_line, space_of
 from edgeflip.support import STRICT, seeded
 
 
 def _graph_mask(num_layers: int, log: bool = False, **options: Any) -> ExplainerAlgorithm:
-    return GraphMaskExplainer(num_layers, log=log, **options)
+    # PyG writes weights into a table that all GraphMaskExplainers share; each gets one of its own.
+    shared = GraphMaskExplainer.coeffs
+    before = dict(shared)
+    try:
+        made = GraphMaskExplainer(num_layers, log=log, **options)
+        made.coeffs = dict(shared)
+    finally:
+        shared.clear()
+        shared.update(before)
+    return made
 
 
 ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {
@@ -39,6 +49,22 @@ ALGORITHMS: Mapping[str, Callable[..., ExplainerAlgorithm]] = {
     "graphmask-explainer": _graph_mask,
 }
 """Algorithms that can be named in a file of settings: those that need no training of their own."""
+
+
+def _options_of(name: str) -> list[str]:
+    """What a named algorithm can be made with, by its signature and its table of weights."""
+    made: Any = {
+        "gnn-explainer": GNNExplainer,
+        "attention-explainer": AttentionExplainer,
+        "graphmask-explainer": GraphMaskExplainer,
+    }[name]
+    named = [
+        each.name
+        for each in inspect.signature(made.__init__).parameters.values()
+        if each.name != "self" and each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
+    return [*named, *getattr(made, "default_coeffs", getattr(made, "coeffs", {}))]
+
 
 _KNOWN = (GNNExplainer, PGExplainer, AttentionExplainer, GraphMaskExplainer)
 
@@ -93,6 +119,10 @@ class FromPyG:
                 "expected options for a named algorithm only, got some for a ready one; "
                 "give them to the algorithm itself."
             )
+        for option in self.options:
+            # PyG takes any name and does nothing with those that it does not know.
+            if option not in (known := _options_of(str(self.algorithm))):
+                raise unknown_name(f"option of '{self.algorithm}'", option, known)
 
     def explain(self, oracle: Oracle, graph: Data, label: int, *, seed: int = 0) -> FactualSubgraph:
         """The part of a graph that speaks most for a label.

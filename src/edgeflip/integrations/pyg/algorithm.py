@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Unpack, cast
 
 import torch
@@ -21,10 +21,13 @@ from torch_geometric.explain.config import (
 
 from edgeflip.errors import (
     ConfigError,
+    ConstraintError,
+    EditError,
     GraphError,
     NotApplicableError,
     NotFittedError,
     TargetError,
+    shown,
     unknown_name,
 )
 from edgeflip.explainers import (
@@ -34,9 +37,15 @@ from edgeflip.explainers import (
     check_method,
     make_explainer,
 )
-from edgeflip.integrations.pyg.explanation import EditExplanation, Told, explanation_of
+from edgeflip.integrations.pyg.explanation import (
+    EditExplanation,
+    Told,
+    explanation_of,
+    is_taken,
+)
 from edgeflip.integrations.pyg.inputs import Inputs, labels_of, oracle_for, read
-from edgeflip.oracle import MeteredOracle, ModelOracle
+from edgeflip.oracle import Budget, MeteredOracle, ModelOracle, ValueGoal
+from edgeflip.search import CounterfactualSet
 
 # How far PyG's prediction and the oracle's may be apart; batch size alone moves the last digits.
 _TOLERANCE = 1e-3
@@ -107,6 +116,11 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         for name in options:
             if name not in OPTIONS:
                 raise unknown_name("keyword", name, OPTIONS)
+        if not isinstance(options.get("target"), Hashable):
+            raise TargetError(
+                f"expected one target for all graphs, got {shown(options['target'])}; make an algorithm for "
+                "each target, and name its graphs with index=."
+            )
         self.explainer = explainer
         self.class_names = None if class_names is None else tuple(class_names)
         self.options = options
@@ -153,6 +167,12 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             index: The graphs of a batch that are explained.
             keywords: All further arguments of the model.
         """
+        taken = next(filter(is_taken, keywords), None)
+        if taken is not None:
+            raise NotSupportedError(
+                f"expected keywords of the model that an explanation has no use for, got '{taken}'; rename "
+                "it in the model's forward."
+            )
         inputs = Inputs.of(x, edge_index, keywords)
         prediction = inputs.ask(model)
         outputs = read(prediction, inputs.count, self.model_config)
@@ -168,7 +188,7 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         )
         for each, places in by_target.items():
             options: Any = {**self.options, "target": each}
-            answers = explainer.explain_many([inputs.graph(place) for place in places], **options)
+            answers = _answers(explainer, inputs, places, options)
             for place, answer in zip(places, answers, strict=True):
                 _check_same(answer.output, outputs[place])
                 found[place] = Told(answer, answer.best if ranked else answer.smallest)
@@ -210,6 +230,13 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         """What is wanted of each graph, as `explain` takes it."""
         wanted = self.options.get("target")
         if self.model_config.mode == ModelMode.regression:
+            there = [place for place in places if not _can_be_asked(wanted, outputs[place])]
+            # Where none can be asked, the target itself may be the reason.
+            if there and len(there) < len(places):
+                raise TargetError(
+                    f"expected graphs whose value is not {wanted!r} yet, got {there} of the batch; name the "
+                    "others with index=."
+                )
             return dict.fromkeys(places, wanted)
         predicted = outputs.argmax(dim=1).tolist()
         if wanted is not None:
@@ -237,6 +264,39 @@ def check_level(config: ModelConfig) -> None:
             f"expected a model of whole graphs (task_level='graph'), got task_level="
             f"'{config.task_level.value}'; wrap the model so that it returns the one row that you mean."
         )
+
+
+def _answers(
+    explainer: CounterfactualExplainer[Any],
+    inputs: Inputs,
+    places: Sequence[int],
+    options: Mapping[str, Any],
+) -> Sequence[CounterfactualSet]:
+    """An answer for each graph; one that cannot be asked about is named."""
+    graphs = [inputs.graph(place) for place in places]
+    try:
+        return explainer.explain_many(graphs, **options)
+    except (ConstraintError, EditError, GraphError) as error:
+        if inputs.count == 1:
+            raise
+        briefly: Any = {**options, "budget": Budget(oracle_calls=1)}
+        for place, graph in zip(places, graphs, strict=True):
+            try:
+                explainer.explain_many([graph], **briefly)
+            except type(error) as own:
+                raise type(error)(
+                    f"{str(own).rstrip('.')} (graph {place} of the batch; index= names the others)."
+                ) from error
+        raise
+
+
+def _can_be_asked(target: Any, values: Tensor) -> bool:
+    """Whether values leave something to ask for."""
+    try:
+        ValueGoal.asked(target, values.tolist())
+    except TargetError:
+        return False
+    return True
 
 
 def _is_fitted(explainer: CounterfactualExplainer[Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 from torch_geometric.explain import Explanation
 from torch_geometric.explain.config import ModelConfig
 
@@ -31,6 +31,10 @@ _NO_INPUT = (
     "target",
     "index",
 )
+
+
+# How PyG remembers what a batch was made of.
+_OF_BATCHES = ("_num_graphs", "_slice_dict", "_inc_dict")
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +146,7 @@ class EditExplanation(Explanation):  # type: ignore[misc]  # PyG has no types
             )
         graph = Data()
         for key, value in self.to_dict().items():
-            if key not in _NO_INPUT and not key.startswith("cf_"):
+            if not is_taken(key):
                 graph[key] = self.get(f"cf_{key}", value)
         return graph
 
@@ -192,14 +196,21 @@ class EditExplanation(Explanation):  # type: ignore[misc]  # PyG has no types
         cut: Tensor | None = super()._threshold_mask(mask, threshold_config)
         return cut if cut is None or mask is None else cut * (mask > 0)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Tensors and plain values, which `torch.load` reads without unpickling anything else."""
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Tensors and plain values, which `torch.load` reads without unpickling anything else.
+
+        A batch of PyG has a `__reduce__` of its own, which stands before ours.
+        """
         values = self.to_dict()
-        record = values.pop("record", None)
+        records = values.pop("record", None)
+        several = records if isinstance(records, list) else [records]
         config = self._store.__dict__.get("_model_config")
         plain = {
             "values": values,
-            "told": None if record is None else record.plain(),
+            "told": None if records is None else [record.plain() for record in several],
+            "batch": {name: self._store.__dict__[name] for name in _OF_BATCHES}
+            if isinstance(self, Batch)
+            else None,
             "model_args": self._store.__dict__.get("_model_args"),
             "model_config": None
             if config is None
@@ -212,15 +223,24 @@ def _is_ours(key: str) -> bool:
     return key == "added_edge_index" or key.startswith("cf_")
 
 
-def _restored(plain: dict[str, Any]) -> EditExplanation:
-    """An explanation from what its `__reduce__` gave."""
-    explanation = EditExplanation()
+def is_taken(key: str) -> bool:
+    """Whether an explanation has something else of that name than an input of the model."""
+    return key in _NO_INPUT or _is_ours(key)
+
+
+def _restored(plain: dict[str, Any]) -> Any:
+    """An explanation, or a batch of some, from what its `__reduce_ex__` gave."""
+    of_batch = plain["batch"]
+    explanation: Any = EditExplanation() if of_batch is None else Batch(_base_cls=EditExplanation)
     for key, value in plain["values"].items():
         explanation[key] = value
     if plain["told"] is not None:
-        record = AnswerRecord(())
-        record.__setstate__({"plain": plain["told"]})
-        explanation["record"] = record
+        records = [AnswerRecord(()) for _ in plain["told"]]
+        for record, told in zip(records, plain["told"], strict=True):
+            record.__setstate__({"plain": told})
+        explanation["record"] = records if of_batch is not None else records[0]
+    for name, value in (of_batch or {}).items():
+        setattr(explanation, name, value)
     if plain["model_args"] is not None:
         explanation._model_args = plain["model_args"]
     if plain["model_config"] is not None:
@@ -304,10 +324,13 @@ def to_pyg(
         graph = graph.clone()
         graph.batch = torch.zeros(int(graph.num_nodes or 0), dtype=torch.long)
     x = graph.x if isinstance(graph.x, Tensor) else torch.zeros(int(graph.num_nodes or 0), 0)
-    inputs = Inputs.of(x, graph.edge_index, {name: graph[name] for name in edge_attributes(graph)})
+    names = [name for name in edge_attributes(graph) if not is_taken(name)]
+    inputs = Inputs.of(x, graph.edge_index, {name: graph[name] for name in names})
     explanation = explanation_of(inputs, {0: Told(answer, entry)})
     for key, value in graph.to_dict().items():
-        explanation[key] = value
+        # A graph of PyG's ExplainerDataset has masks of its own, which are not what was found.
+        if not is_taken(key):
+            explanation[key] = value
     output = answer.output if entry is None else entry.output
     explanation.cf_prediction = torch.tensor([output])
     if isinstance(answer.goal, ClassGoal):

@@ -14,7 +14,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.explain.config import ModelConfig, ModelMode, ModelReturnType
 
 from edgeflip.core import check_edges
-from edgeflip.errors import GraphError, NotApplicableError, OracleError, TargetError
+from edgeflip.errors import GraphError, NotApplicableError, OracleError, TargetError, shown
 from edgeflip.oracle import ModelOracle, OutputReader
 
 Level: TypeAlias = Literal["owner", "count", "edge", "node", "graph", "constant"]
@@ -28,6 +28,9 @@ _COUNTS: Mapping[str, Callable[[Batch], Any]] = {
     "size": lambda batch: batch.num_graphs,
     "ptr": lambda batch: batch.ptr,
 }
+
+
+_WHOLE = (torch.long, torch.int, torch.short, torch.int8, torch.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class Inputs:
         name = next((key for key in keywords if _names_owner(key, keywords[key], len(x))), None)
         owner = torch.zeros(len(x), dtype=torch.long)
         if name is not None:
-            owner = keywords[name].detach().cpu()
+            owner = keywords[name].detach().cpu().long()
         ends = owner[edge_index.cpu()]
         if bool((ends[0] != ends[1]).any()) or bool((owner < 0).any()):
             raise GraphError(
@@ -132,16 +135,33 @@ class Inputs:
         return graph
 
     def chosen(self, index: Any) -> list[int]:
-        """The graphs that `index=` asks about; all of them where it is left out."""
-        if index is None:
-            return list(range(self.count))
-        places = torch.as_tensor(index).flatten()
-        if places.dtype == torch.bool:
+        """The graphs that `index=` asks about; all of them where it is left out.
+
+        Raises:
+            GraphError: If `index` names no graphs, or one of a batch has no pair of nodes to edit.
+        """
+        wanted = list(range(self.count)) if index is None else self._named(index)
+        small = [place for place in wanted if len(self.nodes[place]) < 2]
+        if small and self.count > 1:
+            raise GraphError(
+                f"expected graphs with at least two nodes, got {len(self.nodes[small[0]])} in graph "
+                f"{small[0]} of the batch; name the others with index=."
+            )
+        return wanted
+
+    def _named(self, index: Any) -> list[int]:
+        try:
+            places = torch.as_tensor(index).flatten()
+        except (TypeError, ValueError, RuntimeError):
+            places = torch.empty(0)
+        if places.dtype == torch.bool and len(places) == self.count:
             places = places.nonzero().flatten()
-        wanted: list[int] = [int(place) for place in places]
+        whole = not places.is_floating_point() and places.dtype != torch.bool
+        wanted: list[int] = [int(place) for place in places] if whole else []
         if not wanted or not all(0 <= place < self.count for place in wanted):
             raise GraphError(
-                f"expected index to name graphs in 0..{self.count - 1}, got {wanted}; correct it."
+                f"expected index to name graphs in 0..{self.count - 1}, got {shown(_plain(index))}; pass a "
+                f"number, several, or a mask of {self.count}."
             )
         return sorted(set(wanted))
 
@@ -161,12 +181,16 @@ class Inputs:
         return output
 
 
+def _plain(index: Any) -> Any:
+    return index.tolist() if isinstance(index, Tensor) else index
+
+
 def _names_owner(name: str, value: Any, num_nodes: int) -> bool:
     """Whether a keyword is PyG's `batch`, whatever the model calls it."""
     return (
         "batch" in name
         and isinstance(value, Tensor)
-        and value.dtype == torch.long
+        and value.dtype in _WHOLE
         and value.shape == (num_nodes,)
     )
 
@@ -228,13 +252,15 @@ def oracle_for(
         model,
         num_classes=None if values else reader.num_columns,
         returns=reader.returns,
-        call=_call_for(model, inputs),
+        call=_call_for(model, inputs, prediction),
         class_names=class_names,
         task=reader.task,
     )
 
 
-def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor] | None:
+def _call_for(
+    model: nn.Module, inputs: Inputs, prediction: Tensor
+) -> Callable[[Any, Batch], Tensor] | None:
     """How the model takes a batch of edited graphs; None where its signature tells everything."""
     parameters = list(inspect.signature(model.forward).parameters.values())
     known = [each.name for each in parameters]
@@ -242,7 +268,10 @@ def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor
     constants = {name: inputs.keywords[name] for name in inputs.names("constant")}
     takes = set(inputs.keywords) - set(inputs.names("owner")) <= set(known)
     counts = inputs.names("count")
-    if plain and takes and not constants and not counts and known[:2] == ["x", "edge_index"]:
+    # Of one graph a model may give its outputs without a row.
+    rows = prediction.dim() > 1 or inputs.count > 1 or prediction.numel() == 1
+    told = plain and takes and known[:2] == ["x", "edge_index"]
+    if told and rows and not constants and not counts:
         return None
     tensors = [name for name in inputs.keywords if inputs.level(name) in ("node", "edge", "graph")]
     owner = next(iter(inputs.names("owner")), None)
@@ -254,7 +283,7 @@ def _call_for(model: nn.Module, inputs: Inputs) -> Callable[[Any, Batch], Tensor
         given |= {name: _COUNTS[name](batch) for name in counts}
         if owner is not None:
             output: Tensor = asked(batch.x, batch.edge_index, **{**given, owner: batch.batch})
-            return output
+            return output.reshape(1, -1) if batch.num_graphs == 1 else output
         # A model that knows of no batches gets the graphs one by one.
         parts = Inputs.of(
             batch.x,
