@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from edgeflip import Budget, list_datasets, list_explainers, make_explainer
+from edgeflip import Budget, Constraints, list_datasets, list_explainers, make_explainer
 from edgeflip.bench import load_spec
 from edgeflip.cli.options import Limits
 from edgeflip.explainers.random_search import RandomConfig, RandomSearch
@@ -122,6 +122,47 @@ def test_a_proof_that_the_clock_cut_short_says_so(monkeypatch):
     assert cut.trace.stopped_by == "exhausted"
     assert cut.certificate is None
     assert "Budget(seconds=60) ended the search for smaller" in cut.trace.notes["clock"]
+
+
+class SlowRule:
+    """Takes six minutes a time, and refuses the first edit sets that it is asked about."""
+
+    def __init__(self, monkeypatch, refused):
+        self.now, self.asked, self.refused = SimpleNamespace(hours=0.0), 0, refused
+        clock = SimpleNamespace(perf_counter=lambda: 3600 * self.now.hours)
+        monkeypatch.setattr(budget_module, "time", clock)
+
+    def __call__(self, graph, edits):
+        self.now.hours += 0.1
+        self.asked += 1
+        return self.asked > self.refused
+
+
+@pytest.mark.parametrize(("refused", "found"), [(2, 2), (10**9, 0)])
+def test_slow_rules_do_not_outlive_the_deadline(refused, found, monkeypatch):
+    explainer = scripted(lambda search: search.ask(search.space.allowed[:, None]))
+    rule = SlowRule(monkeypatch, refused)
+    answer = explainer.explain(
+        GRAPH, constraints=Constraints(rules=(rule,)), budget=Budget(seconds=1440)
+    )
+    assert answer.trace.stopped_by == "timeout"
+    assert rule.asked == 4
+    assert len(answer.counterfactuals) == found
+    assert "clock" in answer.trace.notes
+
+
+def test_what_a_rule_was_not_asked_about_in_time_is_not_proven(monkeypatch):
+    class Certifying(Scripted):
+        def _certifies(self):
+            return 10_000
+
+    explainer, rule = fitted(Certifying()), SlowRule(monkeypatch, 10**9)
+    answer = explainer.explain(
+        GRAPH, constraints=Constraints(rules=(rule,), max_edits=1), budget=Budget(seconds=1440)
+    )
+    assert rule.asked == 4
+    assert answer.certificate is None
+    assert "search for smaller edit sets" in answer.trace.notes["clock"]
 
 
 @pytest.mark.parametrize("dataset", [None, *(entry.name for entry in list_datasets())])

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from conftest import assert_sentence, make_graph
 from edgeflip import Constraints, EditSet, ModelOracle, PairEdits, PairSpace, make_explainer
-from edgeflip.datasets import load_dataset
+from edgeflip.datasets import chemist_for, load_dataset
 from edgeflip.datasets.catalogue import catalogue
 from edgeflip.datasets.chemistry import (
     NoSmallRing,
@@ -20,6 +20,7 @@ from edgeflip.datasets.chemistry import (
     to_smiles,
     valid_share,
 )
+from edgeflip.datasets.edited_molecules import edited_molecule
 from edgeflip.errors import GraphError
 from edgeflip.oracle.gcn import GCNClassifier
 from edgeflip.search import Certificate, proof_in_words
@@ -185,6 +186,17 @@ def test_hydrogens_that_are_nodes_stay_and_nothing_has_a_free_valence():
     assert constraints.allows(graph, EditSet(removed={(1, 3)}))
     assert not constraints.allows(graph, EditSet(added={(0, 4)}))
     assert to_smiles(EditSet(removed={(1, 3)}).apply(graph)).split(".")[1] == "c1ccccc1"
+
+
+def test_where_hydrogens_are_no_nodes_their_places_are_free_with_atomic_numbers_alone_too():
+    ether = make_graph(3, [(0, 1), (1, 2)])
+    ether.z = torch.tensor([6, 8, 6])
+    constraints = molecule_constraints(ether)
+    assert constraints.room == {0: 3, 1: 0, 2: 3}
+    moved = EditSet(added={(0, 2)}, removed={(0, 1)})
+    assert constraints.allows(ether, moved)
+    assert chemist_for(ether).fault(moved) == ""
+    assert edited_molecule(molecule(ether), moved).smiles == canonical("CCO")
 
 
 class RingModel(torch.nn.Module):

@@ -338,6 +338,12 @@ def test_a_fill_function_sees_graph_and_edge():
     assert rows[0, 3] == [0.0, 3.0]
 
 
+def test_a_fill_function_that_fails_is_refused_in_a_sentence():
+    with pytest.raises(EditError) as error:
+        ADD.apply(_with_attributes(), fill=lambda graph: 0.0)
+    assert_sentence(error, "fill function", "a graph and an edge", "TypeError")
+
+
 def test_edge_attributes_without_a_fill_are_refused():
     with pytest.raises(EditError) as error:
         ADD.apply(_with_attributes())

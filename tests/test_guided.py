@@ -162,8 +162,9 @@ def test_where_no_gradient_flows_there_are_no_slopes():
     assert slopes_of(labels, space, ClassGoal((1.0, 0.0, 0.0))) is None
 
 
-def test_a_graph_without_edges_is_searched_whatever_the_model():
-    graph = Data(x=torch.randn(6, 5), edge_index=torch.empty(2, 0, dtype=torch.long))
+@pytest.mark.parametrize("loops", [0, 2], ids=["nothing", "self-loops"])
+def test_a_graph_without_edges_is_searched_whatever_the_model(loops):
+    graph = Data(x=torch.randn(6, 5), edge_index=torch.arange(loops).expand(2, -1))
     weighted = ModelOracle(Weighted())
     space = PairEdits.of(graph)
     slopes = slopes_of(weighted, space, goal_of(weighted, graph))

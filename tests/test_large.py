@@ -96,3 +96,12 @@ def test_the_reference_tries_pairs_as_often_as_single_edits():
     assert answer.trace.notes["allowed"] == PairEdits.of(graph).num_allowed
     assert 0 < answer.trace.notes["pool"] <= singles
     assert len(edge_pairs(graph)) + singles < answer.trace.notes["allowed"]
+
+
+@pytest.mark.parametrize("calls", [10, 75, 300])
+def test_the_reference_says_how_many_single_edits_it_asked_about_wherever_the_budget_ends(calls):
+    oracle = Asked()
+    reference = make_explainer("random").fit([], oracle)
+    answer = reference.explain(sparse_graph({(3, 400)}), budget=Budget(oracle_calls=calls))
+    assert answer.trace.notes["pool"] == oracle.sizes[1] > 0
+    assert "were looked at (less than 0.01 %)" in str(answer)

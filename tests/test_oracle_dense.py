@@ -115,3 +115,32 @@ def test_a_model_in_double_precision_is_answered_on_both_paths(path):
     oracle = ModelOracle(our_gcn().double(), path=path)
     wanted = oracle.predict_proba(edited_graphs(space, toggles))
     assert_close(oracle.predict_edits(space, toggles), wanted)
+
+
+def test_channels_that_all_values_share_are_not_left_out():
+    torch.manual_seed(0)
+    model = GCNClassifier(4, 2, layers=(64, 64), readout="sum").eval()
+    with torch.no_grad():
+        # Apart in few channels, so that the difference of the two hardly needs the others.
+        model.classify.weight[1] = model.classify.weight[0]
+        model.classify.weight[1, :8] += 0.1
+    graph = random_graph(9, features=4, seed=2)
+    space = moves(graph)
+    toggles = random_toggles(space, candidates=30, width=4)
+    oracle = ModelOracle(model, task="regression")
+    wanted = oracle.predict_values(edited_graphs(space, toggles))
+    assert_close(oracle.predict_edits(space, toggles), wanted)
+
+
+def test_channels_of_a_model_whose_values_are_small_are_not_left_out():
+    torch.manual_seed(0)
+    model = GCNClassifier(4, 1, layers=(64, 64)).eval()
+    with torch.no_grad():
+        for parameter in model.classify.parameters():
+            parameter *= 2e-8
+    graph = random_graph(8, features=4, seed=2)
+    space = moves(graph)
+    toggles = random_toggles(space, candidates=30, width=4)
+    oracle = ModelOracle(model, task="regression")
+    wanted = oracle.predict_values(edited_graphs(space, toggles))
+    assert_close(1e8 * oracle.predict_edits(space, toggles), 1e8 * wanted)

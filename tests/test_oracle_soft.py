@@ -8,6 +8,7 @@ from conftest import assert_sentence, random_graph
 from edgeflip.core import PairSpace
 from edgeflip.errors import NotApplicableError
 from edgeflip.oracle.model import ModelOracle
+from edgeflip.oracle.weighted import SoftGraphs
 from oracle_models import (
     PLAIN,
     WithEdgeWeights,
@@ -58,6 +59,15 @@ def test_weight_0_is_a_removed_edge_and_weight_1_an_ordinary_one(kind, options, 
     ones = torch.ones(space.graph.num_edges)
     whole = oracle.soft_logits(space.graph.x, space.graph.edge_index, ones, alone(space.graph))
     assert_close(whole.softmax(dim=1), oracle.predict_proba([space.graph]))
+
+
+def test_a_graph_of_self_loops_alone_has_soft_answers_without_any_weight():
+    oracle = ModelOracle(WithEdgeWeights())
+    graph = Data(x=torch.rand(3, 3), edge_index=torch.tensor([[0, 2], [0, 2]]))
+    space = PairSpace.of(graph)
+    soft = SoftGraphs(oracle, [space], [space.edge_ids])
+    assert soft.original.numel() == 0
+    assert bool(soft.agree(oracle.predict_proba([graph])).all())
 
 
 @pytest.mark.parametrize("kind", ["ours", "theirs"])

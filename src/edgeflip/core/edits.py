@@ -339,7 +339,13 @@ def fill_rows(space: PairSpace, ids: Tensor, key: str, fill: EdgeFill | None) ->
 def _given_row(
     policy: Callable[[Data, Edge], Tensor], graph: Data, edge: Edge, like: Tensor
 ) -> Tensor:
-    row = policy(graph, edge)
+    try:
+        row = policy(graph, edge)
+    except Exception as error:
+        raise EditError(
+            f"expected a fill function that takes a graph and an edge, got {type(error).__name__}: {error}; "
+            "correct fill=."
+        ) from error
     try:
         return torch.as_tensor(row).to(like)
     except (RuntimeError, TypeError, ValueError) as error:

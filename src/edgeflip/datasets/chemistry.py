@@ -1,10 +1,10 @@
 """Molecules stay molecules: what may change in one, and the way back to SMILES.
 
 A graph is a molecule when it has a `smiles`, whose atoms are its nodes in order, or atomic numbers
-`z`. With `smiles`, bonds are those of the SMILES, and hydrogens are no nodes: an atom's free valence is
-the number of its hydrogens. With `z` alone, as in Mutag0, hydrogens are nodes and nothing tells a
-single bond from a double one: bond orders are inferred where they are needed, unless the graph says
-which SMILES it was `read_from`, and no atom has a free valence until one of its bonds goes.
+`z`. With `smiles`, bonds are those of the SMILES. With `z` alone, as in Mutag0, nothing tells a single bond
+from a double one: bond orders are inferred where they are needed, unless the graph says which SMILES it
+was `read_from`. An atom's free valence is the number of its hydrogens that are no nodes: where they are
+nodes, as in Mutag0, it has none until one of its bonds goes.
 
 An added bond is single. A bond that goes leaves hydrogens behind, as many as its order.
 """
@@ -245,8 +245,8 @@ def constraints_of(
     rules: list[Rule] = [NoSmallRing(smallest_ring)] if smallest_ring > 3 else []
     aromatic: frozenset[Edge] = frozenset()
     if base is not None:
-        if _smiles(graph) is not None:
-            room |= {node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room}
+        # Hydrogens that are nodes are none that an added bond could take the place of.
+        room |= {node: base.GetAtomWithIdx(node).GetTotalNumHs() for node in room}
         if keep_aromatic:
             aromatic = frozenset(_pair(bond) for bond in base.GetBonds() if bond.GetIsAromatic())
         rules.append(PossibleMolecule(base))

@@ -115,12 +115,16 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
                     del waiting[size]
                     self._complete(search, size, levels[size], refused[size])
                     continue
-                before = search.rejected
-                search.ask(rows)
-                refused[size] += search.rejected - before
-                if in_turns:
-                    singles += len(rows) * (size == 1)
-                    search.note(pool=singles, allowed=space.num_allowed)
+                asked, before = search.oracle.calls, search.rejected
+                try:
+                    search.ask(rows)
+                finally:
+                    # The budget may end within a block, and an answer may end the search.
+                    refused[size] += search.rejected - before
+                    if in_turns:
+                        answered = search.oracle.calls - asked + search.rejected - before
+                        singles += answered * (size == 1)
+                        search.note(pool=singles, allowed=space.num_allowed)
 
     def _complete(self, search: GraphSearch, size: int, level: PairLevel, refused: int) -> None:
         """Count the edit sets of a size that were all tried, where all of fewer edits were as well."""

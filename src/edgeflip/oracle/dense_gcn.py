@@ -24,7 +24,7 @@ Readout: TypeAlias = Literal["mean", "max", "sum"]
 # what it does between its questions.
 _CHUNK_VALUES, _SEARCH_VALUES = 215_000, 80_000
 
-# By how much all channels that are left out may move the difference of two logits together.
+# By how much all channels that are left out may move a logit, or the difference of two, together.
 _NEGLIGIBLE = 1e-6
 
 # Of narrower layers, or where fewer of the products can be saved, sorting channels out is not worth its
@@ -170,9 +170,10 @@ class DenseGraph:
         return functional.linear(at_least_two(embedding), *self.classify)[: len(embedding)]
 
     def slim(self) -> DenseGraph:
-        """The same without channels that move the difference of two logits by less than 1e-6 in all.
+        """The same without channels that move a logit, or the difference of two, by less than 1e-6 in all.
 
-        That holds for every set of edges on these nodes. Where it saves little, the graph itself.
+        That holds for every set of edges on these nodes. Logits that cannot reach 1 move by less than a
+        millionth of what they can reach. Where it saves little, the graph itself.
         """
         if self.layers._widest < _WIDE:
             return self
@@ -202,9 +203,11 @@ class DenseGraph:
         for weight, bias in zip(self.layers.weights, biases[1:], strict=True):
             peaks.append((reach * (weight.clamp(min=0) @ peaks[-1]) + bias).relu())
         weight = self.classify[0]
-        pull = weight.amax(dim=0) - weight.amin(dim=0)
+        # Of classes only differences matter; a lone logit, and each of several values, stands for itself.
+        pull = torch.maximum(weight.amax(dim=0) - weight.amin(dim=0), weight.abs().amax(dim=0))
         pull = pull * (nodes if self.layers.readout == "sum" else 1)
-        allowed = _NEGLIGIBLE / len(peaks)
+        # Values may be small as a whole, and are then told apart more finely.
+        allowed = _NEGLIGIBLE * min(1.0, float((pull @ peaks[-1]).detach())) / len(peaks)
         live: list[Tensor] = []
         for index in reversed(range(len(peaks))):
             live.insert(0, _beyond(pull * peaks[index], allowed))

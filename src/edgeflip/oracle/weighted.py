@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace, size_buckets, stacked_adjacency, stacked_rows
@@ -248,15 +249,14 @@ class _Blocks:
         self._base = torch.cat(bases)
         self._batch = torch.cat(owners)
         self._graphs, self._nodes = len(spaces), start
-        index = torch.cat(indices)
-        self._weighted = index >= 0
-        self._place = index.clamp(min=0)
+        # Edges without a weight of their own take the last one, a 1 that follows the weights.
+        self._place = torch.cat(indices)
 
     def logits(self, versions: Tensor) -> Tensor:
         """See `_Backend`."""
         count = len(versions)
         shift = torch.arange(count)
-        own = torch.where(self._weighted, versions[:, self._place], 1.0) * self._base
+        own = functional.pad(versions, (0, 1), value=1.0)[:, self._place] * self._base
         edges = self._edge_index[:, None] + shift[None, :, None] * self._nodes
         batch = self._batch + shift[:, None] * self._graphs
         return self._oracle.soft_logits(

@@ -325,6 +325,8 @@ class Search(Generic[SpaceT, GoalT]):
                 known = rows if whole else rows[~outputs.isnan().any(dim=1)]
                 self._tried_alone.append(known.flatten())
             reached = self._keep(rows, outputs)
+            # Where the time was up among the rules, not every flip was put to them.
+            complete = complete and not (space.has_rules and self.oracle.out_of() == "timeout")
             self.proposals += len(rows)
         self._record(answers)
         return Outcome(outputs, reached), complete
@@ -429,6 +431,9 @@ class Search(Generic[SpaceT, GoalT]):
             # Until there is any answer every flip is asked about.
             enough = (asked >= _RULES_ASKED or hits >= _RULES_WANTED) and (hits or self.found)
             if enough and not (self.asks_every_rule or self._stop_after == 1):
+                break
+            if self.oracle.out_of() == "timeout":
+                self.oracle.cut_by_clock = True
                 break
             if self.space.rules_allow(rows[index]):
                 accepted[index] = True
