@@ -35,6 +35,9 @@ from edgeflip.oracle.model import (
     Model,
     ModelOracle,
 )
+from edgeflip.oracle.modules import (
+    check_unmasked,
+)
 from edgeflip.oracle.outputs import (
     OutputReader,
     Task,
@@ -97,6 +100,7 @@ __all__ = [
     "answers_together",
     "as_oracle",
     "batches",
+    "check_unmasked",
     "checked_answers",
     "checked_proba",
     "edits_together",

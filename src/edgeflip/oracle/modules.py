@@ -5,11 +5,14 @@ A small model answers in less time than `modules()`, `parameters()`, `eval()` an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from edgeflip.errors import OracleError
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +29,13 @@ class Freeze:
 
     @classmethod
     def before(cls, model: nn.Module) -> Freeze:
-        """What it is like now."""
+        """What it is like now.
+
+        Raises:
+            OracleError: If masks of PyG are in it.
+        """
         modules = _modules_of(model)
+        check_unmasked(modules)
         parameters = [each for module in modules for each in module._parameters.values()]
         return cls(
             tuple((module, module.training) for module in modules),
@@ -58,6 +66,22 @@ class Freeze:
         for parameter, learns in self.learning:
             if parameter.requires_grad is not learns:
                 parameter.requires_grad_(learns)
+
+
+def check_unmasked(modules: Iterable[nn.Module]) -> None:
+    """Refuse a model in which an interrupted explanation of PyG left its masks: it is not the model.
+
+    Raises:
+        OracleError: If there are any.
+    """
+    for module in modules:
+        # A mask that was once learned is a parameter.
+        mask = vars(module).get("_edge_mask", module._parameters.get("_edge_mask"))
+        if mask is not None and vars(module).get("_explain"):
+            raise OracleError(
+                f"expected a model without edge masks, got {type(module).__name__} with one that PyG left "
+                "behind when a call failed; run torch_geometric.explain.algorithm.utils.clear_masks(model)."
+            )
 
 
 def _switches_plainly(module: nn.Module) -> bool:

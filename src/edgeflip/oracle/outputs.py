@@ -22,7 +22,7 @@ _ONE_COLUMN = (
 )
 _PROBABILITIES = (
     "The model's output looks like probabilities but is read as logits: pass returns='probabilities' to "
-    "ModelOracle."
+    "ModelOracle (return_type='probs' to PyG's Explainer)."
 )
 
 
@@ -85,7 +85,7 @@ class OutputReader:
             if not is_distribution(matrix):
                 raise OracleError(
                     "expected probabilities (0 to 1, rows adding up to 1), got something else; "
-                    "pass returns='logits'."
+                    "pass returns='logits' (return_type='raw' to PyG's Explainer)."
                 )
             return matrix.float()
         self._look_at(raw)

@@ -15,7 +15,7 @@ from torch_geometric.explain.config import ModelConfig, ModelMode, ModelReturnTy
 
 from edgeflip.core import check_edges
 from edgeflip.errors import GraphError, NotApplicableError, OracleError, TargetError, shown
-from edgeflip.oracle import ModelOracle, OutputReader
+from edgeflip.oracle import ModelOracle, OutputReader, check_unmasked
 
 Level: TypeAlias = Literal["owner", "count", "edge", "node", "graph", "constant"]
 """What a keyword of the model is about; a `count` follows from the graphs and is worked out anew."""
@@ -174,7 +174,11 @@ class Inputs:
         """What the model gives, on other edges and keywords where some are passed.
 
         PyG has put the model in evaluation mode.
+
+        Raises:
+            OracleError: If masks of an earlier call are in it.
         """
+        check_unmasked(model.modules())
         edges = self.edge_index if edge_index is None else edge_index
         with torch.no_grad():
             output: Tensor = model(self.x, edges, **{**self.keywords, **(changed or {})})
