@@ -74,7 +74,7 @@ def headline(answer: CounterfactualSet, entry: Counterfactual | None) -> list[Pi
         return [
             ("Found no edits that turn ", ""),
             *before,
-            (f" into {goal.wanted}: {reason}.", ""),
+            (f" into {goal.wanted}: {reason.rstrip('.')}.", ""),
         ]
     pieces = phrases(answer.space, entry)
     first = pieces[0][0]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeflip.search.result import CounterfactualSet
+from edgeflip.search.tables import frame_of
 
 if TYPE_CHECKING:
     from edgeflip.draw import Picture
@@ -19,6 +20,20 @@ class AnswerList(list[CounterfactualSet]):
         """How many there are, and for how many something was found."""
         found = sum(answer.found for answer in self)
         return f"<AnswerList: {len(self)} answers, {found} with a counterfactual>"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """The rows of every answer, with the place of its graph; an answer without edits has none."""
+        return [
+            {"graph": place, **row} for place, answer in enumerate(self) for row in answer.to_rows()
+        ]
+
+    def to_frame(self) -> Any:
+        """The rows of `to_rows` as a pandas table.
+
+        Raises:
+            ConfigError: Where pandas is not installed.
+        """
+        return frame_of(self.to_rows())
 
     def draw(self, **options: Any) -> Picture:
         """A picture of all answers, a small one each; see `edgeflip.draw.draw_grid`."""

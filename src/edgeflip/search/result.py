@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from torch_geometric.data import Data
 
 from edgeflip.core import Edits, EditSpace, FactualSubgraph
-from edgeflip.errors import ConfigError, EdgeflipError
+from edgeflip.errors import EdgeflipError
 from edgeflip.oracle import Goal, GoalReading, OutputReading
 from edgeflip.search.summary import counted_edits, summary
+from edgeflip.search.tables import frame_of
 from edgeflip.support import read_json, write_json
 
 if TYPE_CHECKING:
@@ -414,13 +415,7 @@ class CounterfactualSet(GoalReading):
         Raises:
             ConfigError: Where pandas is not installed.
         """
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            raise ConfigError(
-                "expected pandas for a table, got none installed; run pip install pandas, or use to_rows."
-            ) from None
-        return DataFrame(self.to_rows())
+        return frame_of(self.to_rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The whole answer as plain values for JSON, with a checksum against tampering."""

@@ -26,7 +26,8 @@ def _outcome(answer: CounterfactualSet) -> str:
     before, smallest = answer.goal.describe(answer.output), answer.smallest
     if smallest is None:
         reason = answer.trace.message or answer.trace.status.replace("_", " ")
-        return f"Found no edits that turn {before} into {answer.goal.wanted}: {reason}."
+        # An error that is passed on ends as a sentence does.
+        return f"Found no edits that turn {before} into {answer.goal.wanted}: {reason.rstrip('.')}."
     after = answer.goal.describe(smallest.output)
     # What is asked of a value does not show in the value itself.
     asked = f"; wanted was {answer.goal.wanted}" if hasattr(answer.goal, "threshold") else ""
