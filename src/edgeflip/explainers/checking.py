@@ -278,10 +278,12 @@ def check_target(
         target = list(names).index(target)
     classes = ", ".join(f"{i} {name}" for i, name in enumerate(names)) if names else ""
     known = f"; classes are {classes}" if classes else ""
+    if isinstance(target, str) and not names:
+        known = "; pass class_names= to ask for a class by its name"
     if isinstance(target, str) and target[:1] in ("<", ">", "+", "-"):
         raise TargetError(
-            f"expected a class as target, got {target!r}, which is for values; pass task='regression' if "
-            "the model gives values."
+            f"expected a class as target, got {target!r}, which is for values; pass task='regression' "
+            "(mode='regression' to PyG's Explainer) if the model gives values."
         )
     if isinstance(target, bool) or not isinstance(target, int) or not 0 <= target < num_classes:
         raise TargetError(f"expected a target in 0..{num_classes - 1}, got {target!r}{known}.")

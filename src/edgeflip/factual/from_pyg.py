@@ -77,8 +77,9 @@ class FromPyG:
     """A connected subgraph of the edges that an explanation algorithm of PyG masks highest.
 
     Attributes:
-        algorithm: A GNNExplainer, PGExplainer, AttentionExplainer or GraphMaskExplainer of PyG, or a
-            name in `ALGORITHMS`, which is made anew for every graph. A PGExplainer must be trained.
+        algorithm: A GNNExplainer, PGExplainer, AttentionExplainer or GraphMaskExplainer of PyG, or
+            `"gnn-explainer"`, `"attention-explainer"` or `"graphmask-explainer"`, which is made anew for
+            every graph. A PGExplainer must be trained.
         max_nodes: Most nodes of the answer, the paper's N'.
         options: Arguments of a named algorithm, such as `{"epochs": 200}`.
 

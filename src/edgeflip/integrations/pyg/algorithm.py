@@ -104,9 +104,12 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         if isinstance(explainer, str):
             check_method(explainer)
         elif not isinstance(explainer, CounterfactualExplainer):
+            if isinstance(explainer, type):
+                got, instead = f"the class {explainer.__name__}", f"{explainer.__name__}()"
+            else:
+                got, instead = type(explainer).__name__, '"edgeflip"'
             raise ConfigError(
-                f"expected an explainer of edgeflip or the name of one, got {type(explainer).__name__}; "
-                'write "edgeflip".'
+                f"expected an explainer of edgeflip or the name of one, got {got}; write {instead}."
             )
         elif _is_fitted(explainer) and class_names is not None:
             raise ConfigError(
@@ -115,7 +118,7 @@ class CounterfactualAlgorithm(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             )
         for name in options:
             if name not in OPTIONS:
-                raise unknown_name("keyword", name, OPTIONS)
+                raise unknown_name("keyword", name, [*OPTIONS, "class_names"])
         if not isinstance(options.get("target"), Hashable):
             raise TargetError(
                 f"expected one target for all graphs, got {shown(options['target'])}; make an algorithm for "

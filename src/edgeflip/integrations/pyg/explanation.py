@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -164,6 +165,17 @@ class EditExplanation(Explanation):  # type: ignore[misc]  # PyG has no types
             )
             for each in told
         ).draw(**options)
+
+    def visualize_graph(self, *args: Any, **options: Any) -> None:
+        """PyG's picture of the mask; it warns where edges come, which a mask cannot show."""
+        come = self.added_edge_index.size(1) // 2
+        if come:
+            warnings.warn(
+                f"PyG's picture shows edges that go, and not the {come} that come: look at "
+                "explanation.draw().",
+                stacklevel=2,
+            )
+        super().visualize_graph(*args, **options)
 
     def _told(self) -> list[Told]:
         records = self.get("record")
