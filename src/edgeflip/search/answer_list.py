@@ -22,7 +22,7 @@ class AnswerList(list[CounterfactualSet]):
         return f"<AnswerList: {len(self)} answers, {found} with a counterfactual>"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """The rows of every answer, with the place of its graph; an answer without edits has none."""
+        """The rows of every answer, after its place in the list; one that found nothing has none."""
         return [
             {"graph": place, **row} for place, answer in enumerate(self) for row in answer.to_rows()
         ]
