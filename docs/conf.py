@@ -15,7 +15,13 @@ author = "The edgeflip authors"
 copyright = f"{date.today().year}, {author}"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "formulas",
+]
 # Generated reports are pages too, but each is reached from its summary and not from the menu.
 exclude_patterns = ["build", "_build"]
 
@@ -34,6 +40,7 @@ napoleon_use_ivar = True
 python_use_unqualified_type_names = True
 add_module_names = False
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "edgeflip"
 html_static_path = ["_static"]
