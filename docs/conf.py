@@ -41,6 +41,8 @@ napoleon_use_ivar = True
 python_use_unqualified_type_names = True
 add_module_names = False
 
+# Quotes are curled; two hyphens stay, since they begin an option.
+smartquotes_action = "qe"
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "edgeflip"
