@@ -7,6 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pages
+from docutils import nodes
 
 from edgeflip import __version__
 
@@ -15,7 +16,13 @@ author = "The edgeflip authors"
 copyright = f"{date.today().year}, {author}"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "formulas",
+]
 # Generated reports are pages too, but each is reached from its summary and not from the menu.
 exclude_patterns = ["build", "_build"]
 
@@ -34,6 +41,9 @@ napoleon_use_ivar = True
 python_use_unqualified_type_names = True
 add_module_names = False
 
+# Quotes are curled; two hyphens stay, since they begin an option.
+smartquotes_action = "qe"
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "edgeflip"
 html_static_path = ["_static"]
@@ -52,5 +62,19 @@ def _without_notes(app, docname, source):
     source[0] = pages.without_notes(source[0])
 
 
+def _name_what_needs_room(app, doctree):
+    """Name what a narrow screen would cut: printed sentences, tables with prose in front."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.get("language") == "text" and "   " not in block.astext():
+            block["classes"].append("sentences")
+    for table in doctree.findall(nodes.table):
+        firsts = [row[0].astext() for row in table.findall(nodes.row) if row.children]
+        if max(map(len, firsts)) > 80:
+            table["classes"].append("prose-first")
+        elif len(table.next_node(nodes.row)) == 2:
+            table["classes"].append("pairs")
+
+
 def setup(app):
     app.connect("source-read", _without_notes)
+    app.connect("doctree-read", _name_what_needs_room)

@@ -191,7 +191,8 @@ def as_matrix(output: Any, count: int) -> Tensor:
     if matrix.dim() != 2 or matrix.size(0) != count or not matrix.size(1):
         raise OracleError(
             f"expected one row of class scores per graph ([{count}, classes]), got "
-            f"{list(matrix.shape)}; check that the model pools its nodes by batch."
+            f"{list(matrix.shape)}; check that the model pools its nodes by batch, or pick one node's "
+            "rows with ModelOracle(model, call=…)."
         )
     return matrix
 
