@@ -9,7 +9,6 @@ from latex2mathml import exceptions
 from latex2mathml.converter import convert
 from sphinx.util import logging
 
-
 _REFUSED = tuple(
     kind
     for kind in vars(exceptions).values()
