@@ -17,6 +17,7 @@ from edgeflip.bench.run import (
     run_bench,
 )
 from edgeflip.bench.spec import (
+    Split,
     list_specs,
     load_spec,
 )
@@ -26,6 +27,7 @@ from edgeflip.draw import (
 
 __all__ = [
     "OURS",
+    "Split",
     "draw_summary",
     "is_run",
     "list_specs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
 from edgeflip.bench.shapes import check_row
-from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources
+from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources, Split
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
 from edgeflip.datasets import DatasetBundle, canonical_name, is_family_name, list_datasets
@@ -75,6 +75,7 @@ def run_bench(
     bundles: Mapping[str, DatasetBundle] | None = None,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    split: Split | None = None,
     command: str = "",
     progress: bool = False,
     tell: Callable[[str], None] = lambda text: None,
@@ -92,6 +93,7 @@ def run_bench(
         bundles: Graphs in memory, such as `bundle_from(dataset)` makes them, by their names in the spec.
         datasets: Only these of the spec's datasets for now; the rest is left for another time.
         methods: Only these of its methods for now, by their labels.
+        split: Explain these graphs instead of those that the spec names: `"test"` or `"val"`.
         command: The command line, for the report.
         progress: Whether to show progress and an estimate.
         tell: Takes notes for people.
@@ -101,6 +103,7 @@ def run_bench(
         BenchInterrupted: On Ctrl-C.
     """
     _check_workers(workers)
+    spec = spec if split is None else replace(spec, split=split)
     sources = Sources(data_dir, _named(spec, bundles or {}))
     _check(spec, sources)
     part = _Part.of(spec, datasets, methods)
@@ -114,7 +117,7 @@ def run_bench(
         meta = open_meta(spec, location, name=name, command=command, resume=resume)
         journal = Journal(location / RESULTS)
         for row in journal.rows.values():
-            check_row(row, location / RESULTS)
+            check_row(row, location / RESULTS, spec.split)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
         home = as_path(models, ConfigError) if models is not None else location / "models"

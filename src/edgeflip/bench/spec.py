@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+from torch_geometric.data import Data
 
 from edgeflip.bench.labels import check_label
 from edgeflip.datasets import (
@@ -20,10 +22,14 @@ from edgeflip.datasets import (
     load_dataset,
     load_graphs,
 )
-from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.errors import ConfigError, DatasetError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
 from edgeflip.presets import preset_name
 from edgeflip.support import STRICT, as_path, checksum, read_file, read_settings, reading
+
+Split: TypeAlias = Literal["val", "test"]
+SPLITS: Mapping[Split, str] = {"test": "test graphs", "val": "validation graphs"}
+"""The parts of a dataset that can be explained, and what their graphs are called."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,9 @@ class BenchSpec:
         methods: The methods to compare.
         profile: Profile of the oracles, and of the methods that name none.
         seeds: Every method is run with each.
-        graphs: At most this many test graphs per dataset, or a number by dataset; None for all.
+        split: Which graphs are explained: `"test"`, or `"val"` to choose settings by. Validation graphs
+            are explained by methods that learned from the training graphs alone.
+        graphs: At most this many of these graphs per dataset, or a number by dataset; None for all.
         only_correct: Whether only graphs that the oracle gets right are explained, as published.
         keep: Counterfactuals kept per graph.
         seconds: Deadline per graph; None for each method's own.
@@ -152,6 +160,7 @@ class BenchSpec:
     methods: tuple[MethodSpec, ...]
     profile: Literal["paper", "cpu", "smoke"] = "cpu"
     seeds: tuple[int, ...] = (0,)
+    split: Split = "test"
     graphs: int | Mapping[str, int] | None = None
     only_correct: bool = True
     keep: int = 20
@@ -245,7 +254,7 @@ class BenchSpec:
         return method.label or method.name
 
     def most_graphs(self, dataset: str) -> int | None:
-        """At most so many test graphs of a dataset; None for all."""
+        """At most so many graphs of a dataset; None for all."""
         return self.graphs.get(dataset) if isinstance(self.graphs, Mapping) else self.graphs
 
     def methods_on(self, dataset: str) -> list[MethodSpec]:
@@ -291,6 +300,20 @@ class Sources:
         if dataset in self.bundles:
             return replace(self.bundles[dataset], name=dataset)
         return spec.load(dataset, self.data_dir)
+
+
+def graphs_of(bundle: DatasetBundle, split: Split) -> list[Data]:
+    """The graphs of a dataset that are explained.
+
+    Raises:
+        DatasetError: If there are none.
+    """
+    found = bundle.val if split == "val" else bundle.test
+    if not found:
+        raise DatasetError(
+            f"expected {SPLITS[split]} in '{bundle.name}', got none; explain another split."
+        )
+    return found
 
 
 def list_specs() -> dict[str, str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from edgeflip.bench import OURS, list_specs, load_spec, run_bench, write_report
 from edgeflip.cli.console import say, show, table
 from edgeflip.cli.terminal import counted, note, print_json, waiting
 from edgeflip.cli.wording import in_flags
+
+if TYPE_CHECKING:
+    from edgeflip.bench import Split
 
 
 def print_specs(*, as_json: bool) -> None:
@@ -32,6 +36,7 @@ def run_spec(
     models: Path | None,
     datasets: list[str] | None,
     methods: list[str] | None,
+    split: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -47,7 +52,8 @@ def run_spec(
         data_dir=data_dir,
         datasets=datasets,
         methods=methods,
-        command=f"edgeflip bench run {spec} --out {out}",
+        split=cast("Split | None", split),
+        command=f"edgeflip bench run {spec} --out {out}{f' --split {split}' if split else ''}",
         progress=True,
         tell=lambda text: note(in_flags(text)),
     )

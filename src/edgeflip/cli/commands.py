@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from edgeflip import __version__
-from edgeflip.cli.names import check_class, check_spec
+from edgeflip.cli.names import check_class, check_name, check_spec
 from edgeflip.cli.options import (
     AsJson,
     DataDir,
@@ -341,6 +341,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this column of the spec; may be repeated."),
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Graphs to explain: test, or val to choose settings by."),
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -349,8 +353,10 @@ def run(
     Examples:
     edgeflip bench run smoke --out runs/smoke
     edgeflip bench run ba --out runs/ba --dataset ba_2motifs --method random
+    edgeflip bench run ba --out runs/ba_val --split val
     """
     check_spec(spec)
+    check_name("split", split, ("test", "val"))
     with starting():
         from edgeflip.cli.bench import run_spec
 
@@ -362,6 +368,7 @@ def run(
         models=models,
         datasets=dataset,
         methods=method,
+        split=split,
         data_dir=data_dir,
         as_json=as_json,
     )

@@ -9,6 +9,7 @@ from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.aims import aims_table
 from edgeflip.bench.report.facts import fact_tables
 from edgeflip.bench.report.overview import overview_tables
+from edgeflip.bench.report.published import Paper
 from edgeflip.bench.report.results import Results
 from edgeflip.bench.report.summary import (
     MethodSummary,
@@ -76,7 +77,7 @@ TIMES = Layout(
 )
 OTHER = Layout("other", "Metrics that no other table shows.", "Other measures: ")
 
-OPTIONAL = ("labels", "additions", "versus", "aims", "other")
+OPTIONAL = ("far", "labels", "additions", "versus", "aims", "other")
 """Tables that not every report has."""
 
 _PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plausibility"}
@@ -84,8 +85,8 @@ _PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plaus
 
 def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[ReportTable]:
     """Every table of the report, in the order of the paper, the facts of the run last."""
-    # The aims are edgeflip's own, not those of whatever stands in its place.
-    aims = aims_table(results, summaries) if ours == OURS else None
+    # The aims are edgeflip's own, not those of whatever stands in its place, and of test graphs.
+    aims = aims_table(results, summaries) if ours == OURS and results.paper.comparable else None
     compared = (versus_table(results, ours), aims)
     return [
         *overview_tables(results, summaries),
@@ -154,7 +155,13 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
             known = [summaries.get((dataset, method), MethodSummary()) for method in methods]
             lines = _where_asked(every, known)
             cells = [
-                _cell(dataset, method, lines, summaries.get((dataset, method), MethodSummary()))
+                _cell(
+                    results.paper,
+                    dataset,
+                    method,
+                    lines,
+                    summaries.get((dataset, method), MethodSummary()),
+                )
                 for method in methods
             ]
             head = (results.title(dataset), name) if named else (results.title(dataset),)
@@ -184,10 +191,12 @@ def _where_asked(lines: Lines, known: Sequence[MethodSummary]) -> Lines:
     )
 
 
-def _cell(dataset: str, method: str, lines: Lines, summary: MethodSummary) -> Cell:
+def _cell(
+    published: Paper, dataset: str, method: str, lines: Lines, summary: MethodSummary
+) -> Cell:
     return tuple(
         tuple(
-            Entry.of(metric, summary[metric.name], paper.printed_for(dataset, method, metric))
+            Entry.of(metric, summary[metric.name], published.printed_for(dataset, method, metric))
             for metric in line
         )
         for line in lines
@@ -206,7 +215,7 @@ def factual_table(results: Results) -> ReportTable:
             # Without denoising there is nothing to say about it.
             lines = _lines(metrics[:1] if mark == "-DeN" else metrics)
             summary = summarize_methods(results, dataset, variants)
-            cells.append(_cell(dataset, variants[0], lines, summary))
+            cells.append(_cell(results.paper, dataset, variants[0], lines, summary))
         rows.append(TableRow((results.title(dataset),), mark_best(cells), dataset))
     return ReportTable(
         key="factual",
@@ -234,10 +243,14 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
         found = {
             number for method in results.methods for number in summaries[dataset, method].classes
         }
-        for target in [*sorted(found | paper.published_classes(dataset)), None]:
+        for target in [*sorted(found | results.paper.classes(dataset)), None]:
             cells = [
                 _class_cell(
-                    dataset, method, target, summaries.get((dataset, method), MethodSummary())
+                    results.paper,
+                    dataset,
+                    method,
+                    target,
+                    summaries.get((dataset, method), MethodSummary()),
                 )
                 for method in methods
             ]
@@ -257,13 +270,15 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
     )
 
 
-def _class_cell(dataset: str, method: str, target: int | None, summary: MethodSummary) -> Cell:
+def _class_cell(
+    published: Paper, dataset: str, method: str, target: int | None, summary: MethodSummary
+) -> Cell:
     entries = []
     for metric in class_metrics():
-        ours, printed = summary[metric.name], paper.printed_for(dataset, method, metric)
+        ours, printed = summary[metric.name], published.printed_for(dataset, method, metric)
         if target is not None:
             ours = summary.classes.get(target, {}).get(metric.name, Average())
-            printed = paper.published_by_class(dataset, method, target, metric.name)
+            printed = published.by_class(dataset, method, target, metric.name)
         key = f"{metric.name} to {'any' if target is None else target}"
         entries.append(Entry.of(replace(metric, name=key), ours, printed))
     # Two beside each other, as in the table of quality, and the rest below.
@@ -283,7 +298,7 @@ def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
             if any(metric.level == "answer" for metric in line)
             or any(summary[metric.name].value is not None for summary in known for metric in line)
         )
-        cells = mark_best([_cell(dataset, "", shown, summary) for summary in known])
+        cells = mark_best([_cell(results.paper, dataset, "", shown, summary) for summary in known])
         rows.append(TableRow((results.title(dataset),), (_unedited(shown, known), *cells), dataset))
     return ReportTable(
         key="plausibility",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from edgeflip.bench.report import published as paper
+from edgeflip.bench.report.published import Paper
 from edgeflip.bench.report.results import Results, Row, has_size
 from edgeflip.bench.report.summary import MethodSummary, Summaries, summarize_run
 from edgeflip.bench.report.tables import (
@@ -37,9 +38,10 @@ _SAME_AS = {"d4explainer (reduced)": "d4explainer"}
 def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
     """The main numbers of all methods, by predicted class too, and what stands out."""
     optional = (label_table(results), additions_table(results))
+    far = [far_table(results, summaries)] if results.paper.comparable else []
     return [
         overview_table(results, summaries),
-        far_table(results, summaries),
+        *far,
         *(table for table in optional if table.rows),
     ]
 
@@ -119,7 +121,7 @@ def _compared(
     methods = [method for method in results.methods if summaries[dataset, method].graphs]
     columns = []
     for metric in _columns():
-        theirs = {method: paper.printed_for(dataset, method, metric) for method in methods}
+        theirs = {method: results.paper.printed_for(dataset, method, metric) for method in methods}
         entries = [
             Entry.of(
                 metric, summaries[dataset, method][metric.name], theirs[method] if printed else None
@@ -135,14 +137,14 @@ def far_table(results: Results, summaries: Summaries) -> ReportTable:
     rows, compared = [], 0
     for (dataset, method), summary in summaries.items():
         name = _SAME_AS.get(method, method)
-        if not summary.graphs or paper.published(dataset, name, "validity") is None:
+        if not summary.graphs or results.paper.value(dataset, name, "validity") is None:
             continue
         compared += 1
-        far = _far(dataset, name, summary)
+        far = _far(results.paper, dataset, name, summary)
         if far:
             cells: list[Cell] = []
             for metric in (METRICS["validity"], METRICS["size"]):
-                printed = paper.printed_for(dataset, name, metric)
+                printed = results.paper.printed_for(dataset, name, metric)
                 cells.append(((Entry.of(metric, summary[metric.name], printed),),))
             head = (results.title(dataset), paper.label(method))
             rows.append(TableRow(head, (*cells, " and ".join(far)), dataset))
@@ -157,10 +159,10 @@ def far_table(results: Results, summaries: Summaries) -> ReportTable:
     )
 
 
-def _far(dataset: str, method: str, summary: MethodSummary) -> list[str]:
+def _far(published: Paper, dataset: str, method: str, summary: MethodSummary) -> list[str]:
     names = []
     for name in ("validity", "size"):
-        ours, theirs = summary[name].value, paper.published(dataset, method, name)
+        ours, theirs = summary[name].value, published.value(dataset, method, name)
         if ours is None or theirs is None:
             continue
         # Rounded, so that a difference of exactly .15 is not far by the last digit of a float.

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflip.bench.folder import check_rows_are_there, read_meta
+from edgeflip.bench.folder import check_rows_are_there, read_meta, split_of
 from edgeflip.bench.report.older import modern
+from edgeflip.bench.report.published import Paper
 from edgeflip.bench.shapes import check_row
+from edgeflip.bench.spec import Split
 from edgeflip.errors import ArtifactError
 from edgeflip.support import RESULTS, ReadRows, as_path, key_of, read_rows
 
@@ -46,6 +48,16 @@ class Results:
     def spec(self) -> Mapping[str, Any]:
         """The spec of the run as a plain table."""
         return self.meta.get("spec") or {}
+
+    @property
+    def split(self) -> Split:
+        """Which graphs were explained."""
+        return split_of(self.meta)
+
+    @property
+    def paper(self) -> Paper:
+        """What was published of the same graphs, which are the test graphs."""
+        return Paper(comparable=self.split == "test")
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -99,14 +111,14 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     path = location / RESULTS
     read = read_rows(path, all_signed=bool(meta.get("row_checksums")))
     for row in read.rows:
-        check_row(row, path)
+        check_row(row, path, split_of(meta))
     kinds: dict[str, list[Row]] = {}
     rows = {key_of(row): row for row in read.rows}
     for row in rows.values():
         today = modern(row)
         if today is not row:
             # Of an older row some values stood elsewhere.
-            check_row(today, path)
+            check_row(today, path, split_of(meta))
         kinds.setdefault(str(row["kind"]), []).append(today)
     return Results(
         meta=meta,

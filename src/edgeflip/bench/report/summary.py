@@ -45,7 +45,7 @@ class Failure:
 
     Attributes:
         reason: What the method or the error said about the first of them.
-        graphs: Their places in the test set; the same place under two seeds counts twice.
+        graphs: Their places in the split; the same place under two seeds counts twice.
     """
 
     dataset: str
