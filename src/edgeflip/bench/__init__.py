@@ -1,5 +1,13 @@
 """Benchmarks: specs, runs that can be killed and resumed, and reports."""
 
+from edgeflip.bench.costs import (
+    costs_table,
+)
+from edgeflip.bench.planning import (
+    Plan,
+    PlannedWork,
+    plan_bench,
+)
 from edgeflip.bench.report import (
     write_report,
 )
@@ -27,11 +35,15 @@ from edgeflip.draw import (
 
 __all__ = [
     "OURS",
+    "Plan",
+    "PlannedWork",
     "Split",
+    "costs_table",
     "draw_summary",
     "is_run",
     "list_specs",
     "load_spec",
+    "plan_bench",
     "redraw",
     "run_bench",
     "run_exhibits",

@@ -121,10 +121,7 @@ class Ground:
     @cached_property
     def referee(self) -> LinkModel:
         """A link predictor that rates edges, the same for every method."""
-        profile = "smoke" if self.spec.profile == "smoke" else "cpu"
-        settings = EdgeFlip.for_dataset(
-            preset_name(self.bundle.name), profile=profile, overrides={"one_hot": False}
-        ).link_settings
+        settings = asks_referee(self.spec, self.bundle.name).link_settings
         graphs = [*self.bundle.train, *(self.bundle.val if self.learns_from_validation else ())]
         with self.clock.of("training"):
             return links_once(settings, graphs, self.oracle, self.models, seed=self.seed).links
@@ -133,6 +130,12 @@ class Ground:
     def training_graphs(self) -> Descriptors:
         """The training graphs' degrees, clustering and spectra."""
         return describe(self.bundle.train)
+
+
+def asks_referee(spec: BenchSpec, dataset: str) -> EdgeFlip:
+    """An explainer with the link predictor that rates edges."""
+    profile = "smoke" if spec.profile == "smoke" else "cpu"
+    return EdgeFlip.for_dataset(preset_name(dataset), profile=profile, overrides={"one_hot": False})
 
 
 def truth_of(graph: Data) -> int:

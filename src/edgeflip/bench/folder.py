@@ -84,6 +84,17 @@ def open_meta(
             f"expected an empty folder, got results in {folder}; leave out --no-resume to go on with "
             "them, or give another folder."
         )
+    check_same_run(meta, spec, folder)
+    return meta
+
+
+def check_same_run(meta: Mapping[str, Any], spec: BenchSpec, folder: Path) -> None:
+    """Refuse a folder whose results a run of the spec cannot go on with.
+
+    Raises:
+        ConfigError: If it belongs to another split, spec or version.
+        ArtifactError: If its rows were deleted.
+    """
     split = split_of(meta)
     if split != spec.split:
         raise ConfigError(
@@ -101,7 +112,6 @@ def open_meta(
             f"{folder}; results of two versions cannot be mixed: give another folder."
         )
     check_rows_are_there(meta, folder)
-    return meta
 
 
 def read_meta(folder: Path) -> dict[str, Any]:

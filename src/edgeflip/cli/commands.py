@@ -30,6 +30,7 @@ from edgeflip.cli.patterns import Patterns
 from edgeflip.cli.reading import check_one_model
 from edgeflip.cli.registration import CommandGroup, command
 from edgeflip.cli.terminal import EXIT_CODES, starting
+from edgeflip.errors import ConfigError
 from edgeflip.explainers import check_method
 
 app = typer.Typer(
@@ -345,6 +346,18 @@ def run(
         str | None,
         typer.Option(metavar="NAME", help="Graphs to explain: test, or val to choose settings by."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only print what would be run, and about how many CPU hours it takes."
+        ),
+    ] = False,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="An earlier run by whose times --dry-run estimates as well."
+        ),
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -354,12 +367,27 @@ def run(
     edgeflip bench run smoke --out runs/smoke
     edgeflip bench run ba --out runs/ba --dataset ba_2motifs --method random
     edgeflip bench run ba --out runs/ba_val --split val
+    edgeflip bench run real --out runs/real --dry-run
     """
     check_spec(spec)
     check_name("split", split, ("test", "val"))
+    if costs is not None and not dry_run:
+        raise ConfigError("expected --costs with --dry-run, got it alone; add --dry-run.")
     with starting():
-        from edgeflip.cli.bench import run_spec
+        from edgeflip.cli.bench import plan_spec, run_spec
 
+    if dry_run:
+        plan_spec(
+            spec,
+            out,
+            costs=costs,
+            datasets=dataset,
+            methods=method,
+            split=split,
+            data_dir=data_dir,
+            as_json=as_json,
+        )
+        return
     run_spec(
         spec,
         out,
