@@ -49,10 +49,18 @@ class Part:
             labels=tuple(label for label in labels if not methods or label in methods),
         )
 
-    def methods_on(self, dataset: str) -> list[MethodSpec]:
-        """The methods that run on a dataset."""
-        found = self.spec.methods_on(dataset)
-        return [method for method in found if self.spec.label(method) in self.labels]
+    def seeds_on(self, dataset: str) -> tuple[int, ...]:
+        """The seeds that some method runs with on a dataset."""
+        return tuple(seed for seed in self.spec.seeds if self.methods_on(dataset, seed))
+
+    def methods_on(self, dataset: str, seed: int | None = None) -> list[MethodSpec]:
+        """The methods that run on a dataset, with a seed or with any."""
+        return [
+            method
+            for method in self.spec.methods_on(dataset)
+            if self.spec.label(method) in self.labels
+            and (seed is None or seed in self.spec.seeds_of(method))
+        ]
 
 
 def sources_of(

@@ -168,7 +168,7 @@ class _Planner:
         return Plan(tuple(work), skipped)
 
     def _on(self, dataset: str, graphs: int, classes: int) -> Iterator[PlannedWork]:
-        seeds = self.spec.seeds
+        seeds = self.part.seeds_on(dataset)
         cost = self.cost(dataset, ORACLE, self.spec.profile).training
         left = sum(("oracle", dataset, "", seed, -1) not in self.rows for seed in seeds)
         yield PlannedWork(dataset, ORACLE, len(seeds), training_seconds=_times(left, cost))
@@ -181,17 +181,16 @@ class _Planner:
         at_most = graphs if limit is None else min(graphs, limit)
         for method in self.part.methods_on(dataset):
             label = self.spec.label(method)
+            own = self.spec.seeds_of(method)
             counts = {
                 seed: self.rows.get(("oracle", dataset, "", seed, -1), {}).get("graphs")
-                for seed in seeds
+                for seed in own
             }
-            done = sum(
-                key[:3] == ("graph", dataset, label) and key[3] in seeds for key in self.rows
-            )
+            done = sum(key[:3] == ("graph", dataset, label) and key[3] in own for key in self.rows)
             yield PlannedWork(
                 dataset,
                 label,
-                len(seeds),
+                len(own),
                 graphs=sum(at_most if count is None else count for count in counts.values()),
                 done=done,
                 at_most=self.spec.only_correct and None in counts.values(),
@@ -227,31 +226,32 @@ class _Learning:
             ).training
             if what is not None and cost is not None:
                 self.costs.setdefault(what, cost)
-            for seed in planner.spec.seeds:
+            for seed in planner.spec.seeds_of(method):
                 key = ("fit", dataset, planner.spec.label(method), seed, -1)
                 if what is not None and key in planner.rows:
                     self.learned.add((what, seed))
 
     def seconds(self, method: MethodSpec) -> float | None:
         """What a method has to learn that no earlier one did; None if that is unknown."""
-        return self._left(self._what(method))
+        return self._left(self._what(method), self.planner.spec.seeds_of(method))
 
     def seconds_of_referee(self) -> float | None:
         """The same for the link predictor that rates edges, which is trained before any method."""
         what = _learned_by(asks_referee(self.planner.spec, self.dataset))
         spec, rows = self.planner.spec, self.planner.rows
+        seeds = self.planner.part.seeds_on(self.dataset)
         fitted = {key[3] for key in rows if key[:2] == ("fit", self.dataset)}
-        self.learned |= {(str(what), seed) for seed in fitted & set(spec.seeds)}
+        self.learned |= {(str(what), seed) for seed in fitted & set(seeds)}
         # Our own method's is of the same size, whatever it learns of classes.
         usual = self.planner.cost(self.dataset, EdgeFlip.name, spec.profile).training
         if usual is not None:
             self.costs.setdefault(str(what), usual)
-        return self._left(what)
+        return self._left(what, seeds)
 
-    def _left(self, what: str | None) -> float | None:
+    def _left(self, what: str | None, seeds: Sequence[int]) -> float | None:
         if what is None:
             return 0.0
-        left = [seed for seed in self.planner.spec.seeds if (what, seed) not in self.learned]
+        left = [seed for seed in seeds if (what, seed) not in self.learned]
         self.learned |= {(what, seed) for seed in left}
         return _times(len(left), self.costs.get(what))
 

@@ -173,7 +173,7 @@ class _Session:
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
         with crew(self.workers, self.spec, self.models, self.sources, self.tell) as team:
-            grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
+            grounds = [(d, seed) for d in self._at_hand() for seed in self.part.seeds_on(d)]
             for kind, missing in (
                 ("oracles", self._missing_oracles),
                 ("methods", self._missing_fits),
@@ -274,14 +274,14 @@ class _Session:
         tasks = [
             Task(dataset, seed, m)
             for dataset, seed in grounds
-            for m in self.part.methods_on(dataset)
+            for m in self.part.methods_on(dataset, seed)
         ]
         return [task for task in tasks if self._key("fit", task) not in self.journal]
 
     def _missing_graphs(self, grounds: Sequence[tuple[str, int]]) -> Iterator[Task]:
         for dataset, seed in grounds:
             indices = self._ground(dataset, seed).places
-            for method in self.part.methods_on(dataset):
+            for method in self.part.methods_on(dataset, seed):
                 label = self.spec.label(method)
                 todo = [
                     p for p in indices if ("graph", dataset, label, seed, p) not in self.journal
@@ -302,7 +302,7 @@ class _Session:
 
     def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
-            for method in self.part.methods_on(dataset):
+            for method in self.part.methods_on(dataset, seed):
                 if self._key("plausibility", Task(dataset, seed, method)) in self.journal:
                     continue
                 label = self.spec.label(method)

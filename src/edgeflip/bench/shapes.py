@@ -104,6 +104,7 @@ class _Method(_Shape):
     settings: dict[str, Any] | None = None
     profile: _Text = None
     datasets: list[str] | None = None
+    seeds: list[_Whole] | None = None
 
 
 class _Spec(_Shape):

@@ -44,6 +44,8 @@ class MethodSpec:
         settings: Settings that replace those of the preset.
         profile: Profile of the preset; the benchmark's by default.
         datasets: The datasets it runs on; all of the benchmark's by default.
+        seeds: The seeds it runs with; all of the benchmark's by default. Fewer suit a method whose
+            training is dear; the tables then say so.
         chemistry: Whether molecules must stay possible molecules; the paper has no such rules.
         noise: Whether it takes part when graphs are explained again under noise.
         targets: Whether it takes part when every other class is asked for.
@@ -56,6 +58,7 @@ class MethodSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     profile: Literal["paper", "cpu", "smoke"] | None = None
     datasets: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] | None = None
     chemistry: bool = False
     noise: bool = True
     targets: bool = True
@@ -139,7 +142,8 @@ class BenchSpec:
         datasets: Names of datasets.
         methods: The methods to compare.
         profile: Profile of the oracles, and of the methods that name none.
-        seeds: Every method is run with each.
+        seeds: Every method is run with each. A seed trains an oracle and a link predictor of its own, and
+            seeds what methods learn and draw.
         split: Which graphs are explained: `"test"`, or `"val"` to choose settings by. Validation graphs
             are explained by methods that learned from the training graphs alone.
         graphs: At most this many of these graphs per dataset, or a number by dataset; None for all.
@@ -220,6 +224,13 @@ class BenchSpec:
                     f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
                     f"{got}; name some of {list(self.datasets)}."
                 )
+            foreign = [seed for seed in method.seeds or () if seed not in self.seeds]
+            repeated = len(set(method.seeds or ())) < len(method.seeds or ())
+            if foreign or repeated or method.seeds == ():
+                raise ConfigError(
+                    f"expected seeds of '{self.label(method)}' among those of the benchmark, each once, got "
+                    f"{list(method.seeds or ())}; name some of {list(self.seeds)}."
+                )
             for dataset in method.datasets or self.datasets:
                 check_label(
                     self.label(method),
@@ -260,6 +271,10 @@ class BenchSpec:
     def methods_on(self, dataset: str) -> list[MethodSpec]:
         """The methods that run on a dataset."""
         return [m for m in self.methods if m.datasets is None or dataset in m.datasets]
+
+    def seeds_of(self, method: MethodSpec) -> tuple[int, ...]:
+        """The seeds of a method."""
+        return self.seeds if method.seeds is None else method.seeds
 
     def make_explainer(self, method: MethodSpec, dataset: str) -> CounterfactualExplainer[Any]:
         """The explainer of a method on a dataset, not fitted yet."""

@@ -10,7 +10,7 @@ from edgeflip.bench.report.aims import aims_table
 from edgeflip.bench.report.facts import fact_tables
 from edgeflip.bench.report.overview import overview_tables
 from edgeflip.bench.report.published import Paper
-from edgeflip.bench.report.results import Results
+from edgeflip.bench.report.results import Results, Row
 from edgeflip.bench.report.summary import (
     MethodSummary,
     Summaries,
@@ -26,7 +26,7 @@ from edgeflip.bench.report.tables import (
     without_empty_columns,
 )
 from edgeflip.bench.report.versus import OURS, versus_table
-from edgeflip.metrics import METRICS, Average, Metric, over_seeds
+from edgeflip.metrics import METRICS, Average, Metric, average
 
 Lines = tuple[tuple[Metric, ...], ...]
 
@@ -171,7 +171,7 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
         title=_headings(measures.values(), layout.intro),
         note=layout.note,
         head=("Dataset", "Measure") if named else ("Dataset",),
-        columns=tuple(paper.label(method) for method in methods),
+        columns=tuple(results.label(method) for method in methods),
         rows=tuple(rows),
         methods=methods,
     )
@@ -264,7 +264,7 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
         "the plain question, as in the first table. The paper prints classes for the one-hot "
         "variants only.",
         head=("Dataset", "Target"),
-        columns=tuple(paper.label(method) for method in methods),
+        columns=tuple(results.label(method) for method in methods),
         rows=tuple(rows),
         methods=methods,
     )
@@ -299,7 +299,11 @@ def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
             or any(summary[metric.name].value is not None for summary in known for metric in line)
         )
         cells = mark_best([_cell(results.paper, dataset, "", shown, summary) for summary in known])
-        rows.append(TableRow((results.title(dataset),), (_unedited(shown, known), *cells), dataset))
+        rows.append(
+            TableRow(
+                (results.title(dataset),), (_unedited(shown, results, dataset), *cells), dataset
+            )
+        )
     return ReportTable(
         key="plausibility",
         title=_headings([lines], "Plausibility: "),
@@ -309,23 +313,26 @@ def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
         "hope for. Only molecules have the share that is chemically possible. The paper prints none of "
         "these.",
         head=("Dataset",),
-        columns=("unedited graphs", *(paper.label(method) for method in results.methods)),
+        columns=("unedited graphs", *(results.label(method) for method in results.methods)),
         rows=tuple(rows),
         methods=("unedited graphs", *results.methods),
     )
 
 
-def _unedited(lines: Lines, known: Sequence[MethodSummary]) -> Cell:
+def _unedited(lines: Lines, results: Results, dataset: str) -> Cell:
     """What the graphs have before they are edited, where that can be said."""
+    seeds: dict[int, list[Row]] = {}
+    for row in results.plausibility:
+        if row["dataset"] == dataset:
+            seeds.setdefault(row.get("seed", -1), []).append(row)
     compared = [[metric for metric in line if metric.level == "graphs"] for line in lines]
     return tuple(
         tuple(
-            Entry(
-                metric.name,
-                metric.style,
-                ours=over_seeds(
-                    summary[f"baseline_{metric.name}"].value for summary in known
-                ).value,
+            Entry.of(
+                replace(metric, direction=None),
+                average(
+                    [row.get(f"baseline_{metric.name}") for row in rows] for rows in seeds.values()
+                ),
             )
             for metric in line
         )

@@ -42,7 +42,16 @@ def _method_table(results: Results) -> ReportTable:
         chemistry = "kept" if method.get("chemistry") else "not asked"
         fits = [row for row in results.fits if row["method"] == label]
         differs = _joined(name for row in fits for name in row.get("differs") or ())
-        cells = (str(method["name"]), profile, settings or NOTHING, differs, chemistry, where)
+        seeds = method.get("seeds") or results.spec.get("seeds") or ()
+        cells = (
+            str(method["name"]),
+            profile,
+            settings or NOTHING,
+            differs,
+            chemistry,
+            where,
+            _joined(seeds),
+        )
         rows.append(TableRow((paper.label(label),), cells))
     return ReportTable(
         key="methods",
@@ -58,6 +67,7 @@ def _method_table(results: Results) -> ReportTable:
             "not as published",
             "rules of chemistry",
             "datasets",
+            "seeds",
         ),
         rows=tuple(rows),
     )

@@ -20,7 +20,7 @@ from edgeflip.bench.report.tables import (
     mark_best,
     write_number,
 )
-from edgeflip.metrics import METRICS, Metric
+from edgeflip.metrics import METRICS, Metric, over_seeds
 
 FAR = 0.15
 """Validities that differ by more are far from each other."""
@@ -49,7 +49,7 @@ def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]
 def overview_table(results: Results, summaries: Summaries) -> ReportTable:
     """A row per dataset and method."""
     rows = [
-        TableRow((results.title(dataset), paper.label(method)), cells, dataset)
+        TableRow((results.title(dataset), results.label(method)), cells, dataset)
         for dataset in results.datasets
         for method, cells in _compared(results, summaries, dataset, printed=True)
     ]
@@ -76,7 +76,7 @@ def label_table(results: Results) -> ReportTable:
             part = replace(results, graphs=graphs)
             name = results.class_name(dataset, label)
             rows += [
-                TableRow((results.title(dataset), name, paper.label(method)), cells, dataset)
+                TableRow((results.title(dataset), name, results.label(method)), cells, dataset)
                 for method, cells in _compared(part, summarize_run(part), dataset, printed=False)
             ]
     return _overview(
@@ -188,7 +188,7 @@ def additions_table(results: Results) -> ReportTable:
             if any(row.get("found") and row.get("added") for row in graphs):
                 limits = (*MOST_ADDED, None)
                 cells = tuple(_few_additions(graphs, limit) for limit in limits)
-                head = (results.title(dataset), paper.label(method))
+                head = (results.title(dataset), results.label(method))
                 rows.append(TableRow(head, cells, dataset))
     return ReportTable(
         key="additions",
@@ -202,12 +202,24 @@ def additions_table(results: Results) -> ReportTable:
 
 
 def _few_additions(graphs: Sequence[Row], limit: int | None) -> str:
+    """Validity, mean and median of the sizes, each of a seed first and then over the seeds."""
+    seeds: dict[int, list[Row]] = {}
+    for row in graphs:
+        seeds.setdefault(row.get("seed", -1), []).append(row)
     sizes = [
-        row["size"]
-        for row in graphs
-        if has_size(row) and (limit is None or len(row.get("added") or ()) <= limit)
+        [
+            row["size"]
+            for row in rows
+            if has_size(row) and (limit is None or len(row.get("added") or ()) <= limit)
+        ]
+        for rows in seeds.values()
     ]
-    if not sizes:
+    if not any(sizes):
         return NOTHING
-    numbers = (len(sizes) / len(graphs), fmean(sizes), float(median(sizes)))
-    return " / ".join(write_number(number, "number") for number in numbers)
+    shares = [len(own) / len(rows) for own, rows in zip(sizes, seeds.values(), strict=True)]
+    found = [own for own in sizes if own]
+    averages = (over_seeds(shares), over_seeds(map(fmean, found)), over_seeds(map(median, found)))
+    return " / ".join(
+        f"{entry.text} {entry.detail}".rstrip()
+        for entry in (Entry("", "number", ours=one.value, sd=one.sd) for one in averages)
+    )

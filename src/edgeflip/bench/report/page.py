@@ -25,7 +25,8 @@ _NO_PAPER = (
 )
 _INTRO = (
     "Bold is the best of the measured methods in its row, as rounded. “–” is undefined or not measured. With "
-    "two seeds or more, ± is the standard deviation over seeds. Arrows say whether more or less is better."
+    "two seeds or more, ± is the standard deviation over seeds; a method that was run with fewer seeds than "
+    "the others says so. Arrows say whether more or less is better."
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Overview", ("overview", "far")),
