@@ -9,6 +9,9 @@ from edgeflip.bench.planning import (
     plan_bench,
 )
 from edgeflip.bench.report import (
+    PublishedCell,
+    published_cells,
+    read_results,
     write_report,
 )
 from edgeflip.bench.report.exhibits import (
@@ -37,6 +40,7 @@ __all__ = [
     "OURS",
     "Plan",
     "PlannedWork",
+    "PublishedCell",
     "Split",
     "costs_table",
     "draw_summary",
@@ -44,6 +48,8 @@ __all__ = [
     "list_specs",
     "load_spec",
     "plan_bench",
+    "published_cells",
+    "read_results",
     "redraw",
     "run_bench",
     "run_exhibits",

@@ -216,28 +216,31 @@ class BenchSpec:
                     "set label."
                 )
         for method in self.methods:
-            explainer_class(method.name)
-            elsewhere = sorted(set(method.datasets or ()) - set(self.datasets))
-            if elsewhere or method.datasets == ():
-                got = f"'{elsewhere[0]}'" if elsewhere else "none"
-                raise ConfigError(
-                    f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
-                    f"{got}; name some of {list(self.datasets)}."
-                )
-            foreign = [seed for seed in method.seeds or () if seed not in self.seeds]
-            repeated = len(set(method.seeds or ())) < len(method.seeds or ())
-            if foreign or repeated or method.seeds == ():
-                raise ConfigError(
-                    f"expected seeds of '{self.label(method)}' among those of the benchmark, each once, got "
-                    f"{list(method.seeds or ())}; name some of {list(self.seeds)}."
-                )
-            for dataset in method.datasets or self.datasets:
-                check_label(
-                    self.label(method),
-                    self.make_explainer(method, dataset),
-                    dataset,
-                    chemistry=method.chemistry,
-                )
+            self._check_method(method)
+
+    def _check_method(self, method: MethodSpec) -> None:
+        explainer_class(method.name)
+        elsewhere = sorted(set(method.datasets or ()) - set(self.datasets))
+        if elsewhere or method.datasets == ():
+            got = f"'{elsewhere[0]}'" if elsewhere else "none"
+            raise ConfigError(
+                f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
+                f"{got}; name some of {list(self.datasets)}."
+            )
+        foreign = [seed for seed in method.seeds or () if seed not in self.seeds]
+        repeated = len(set(method.seeds or ())) < len(method.seeds or ())
+        if foreign or repeated or method.seeds == ():
+            raise ConfigError(
+                f"expected seeds of '{self.label(method)}' among those of the benchmark, each once, got "
+                f"{list(method.seeds or ())}; name some of {list(self.seeds)}."
+            )
+        for dataset in method.datasets or self.datasets:
+            check_label(
+                self.label(method),
+                self.make_explainer(method, dataset),
+                dataset,
+                chemistry=method.chemistry,
+            )
 
     def _name_data(self) -> None:
         own = {canonical_name(name): data for name, data in self.data.items()}

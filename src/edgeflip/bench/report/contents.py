@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.aims import aims_table
+from edgeflip.bench.report.cells import cell_tables
 from edgeflip.bench.report.facts import fact_tables
 from edgeflip.bench.report.overview import overview_tables
 from edgeflip.bench.report.published import Paper
@@ -77,7 +78,8 @@ TIMES = Layout(
 )
 OTHER = Layout("other", "Metrics that no other table shows.", "Other measures: ")
 
-OPTIONAL = ("far", "labels", "additions", "versus", "aims", "other")
+# The table of what is far has become part of the cells; reports of before have its file.
+OPTIONAL = ("far", "verdicts", "cells", "labels", "additions", "versus", "aims", "other")
 """Tables that not every report has."""
 
 _PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plausibility"}
@@ -90,6 +92,7 @@ def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list
     compared = (versus_table(results, ours), aims)
     return [
         *overview_tables(results, summaries),
+        *cell_tables(results),
         *(table for table in compared if table is not None),
         *(_by_method(results, summaries, layout) for layout in (QUALITY, MOTIF, MINIMALITY, NOISE)),
         factual_table(results),

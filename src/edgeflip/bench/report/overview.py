@@ -1,4 +1,4 @@
-"""The main numbers at a glance, and where they are far from the published ones."""
+"""The main numbers at a glance, by predicted class and by additions too."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
-from edgeflip.bench.report import published as paper
-from edgeflip.bench.report.published import Paper
 from edgeflip.bench.report.results import Results, Row, has_size
-from edgeflip.bench.report.summary import MethodSummary, Summaries, summarize_run
+from edgeflip.bench.report.summary import Summaries, summarize_run
 from edgeflip.bench.report.tables import (
     NOTHING,
     Cell,
@@ -18,30 +16,18 @@ from edgeflip.bench.report.tables import (
     TableRow,
     flat,
     mark_best,
-    write_number,
 )
 from edgeflip.metrics import METRICS, Metric, over_seeds
-
-FAR = 0.15
-"""Validities that differ by more are far from each other."""
-
-FACTOR = 2.0
-"""Sizes that differ by a larger factor are far from each other."""
 
 MOST_ADDED = (0, 1, 3, 10)
 """Limits of the additions by which answers are counted."""
 
-# A version on a smaller scale is held against the published method all the same.
-_SAME_AS = {"d4explainer (reduced)": "d4explainer"}
-
 
 def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
-    """The main numbers of all methods, by predicted class too, and what stands out."""
+    """The main numbers of all methods, by predicted class and by additions too."""
     optional = (label_table(results), additions_table(results))
-    far = [far_table(results, summaries)] if results.paper.comparable else []
     return [
         overview_table(results, summaries),
-        *far,
         *(table for table in optional if table.rows),
     ]
 
@@ -130,49 +116,6 @@ def _compared(
         ]
         columns.append(mark_best([((entry,),) for entry in entries]))
     return zip(methods, zip(*columns, strict=True), strict=True)
-
-
-def far_table(results: Results, summaries: Summaries) -> ReportTable:
-    """Methods whose validity or size is far from the published one."""
-    rows, compared = [], 0
-    for (dataset, method), summary in summaries.items():
-        name = _SAME_AS.get(method, method)
-        if not summary.graphs or results.paper.value(dataset, name, "validity") is None:
-            continue
-        compared += 1
-        far = _far(results.paper, dataset, name, summary)
-        if far:
-            cells: list[Cell] = []
-            for metric in (METRICS["validity"], METRICS["size"]):
-                printed = results.paper.printed_for(dataset, name, metric)
-                cells.append(((Entry.of(metric, summary[metric.name], printed),),))
-            head = (results.title(dataset), paper.label(method))
-            rows.append(TableRow(head, (*cells, " and ".join(far)), dataset))
-    return ReportTable(
-        key="far",
-        title="Far from the published values",
-        note=f"Validity off by more than {write_number(FAR, 'share')}, or size by more than a factor of "
-        f"{FACTOR:g}: {len(rows)} of {compared} methods and datasets with published values.",
-        head=("Dataset", "Method"),
-        columns=("validity", "size", "far in"),
-        rows=tuple(rows),
-    )
-
-
-def _far(published: Paper, dataset: str, method: str, summary: MethodSummary) -> list[str]:
-    names = []
-    for name in ("validity", "size"):
-        ours, theirs = summary[name].value, published.value(dataset, method, name)
-        if ours is None or theirs is None:
-            continue
-        # Rounded, so that a difference of exactly .15 is not far by the last digit of a float.
-        is_far = (
-            round(abs(ours - theirs), 6) > FAR
-            if name == "validity"
-            else max(ours / theirs, theirs / ours) > FACTOR
-        )
-        names += [name] if is_far else []
-    return names
 
 
 def additions_table(results: Results) -> ReportTable:

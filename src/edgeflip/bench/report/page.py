@@ -29,7 +29,8 @@ _INTRO = (
     "the others says so. Arrows say whether more or less is better."
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
-    ("Overview", ("overview", "far")),
+    ("Overview", ("overview",)),
+    ("Cell by cell", ("verdicts", "cells")),
     ("Quality", ("quality", "size", "motif", "minimality", "additions")),
     ("Answers to look at", ()),
     ("Head to head", ("versus", "aims")),
