@@ -134,7 +134,7 @@ def test_what_is_done_is_left_out_and_its_times_count(tmp_path, models):
 def test_the_table_of_the_package_is_that_of_the_committed_reports():
     reports = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/results.csv"))
     kept = (ROOT / "src" / "edgeflip" / "bench" / "costs.csv").read_text("utf-8")
-    assert costs_table(reports) == kept
+    assert costs_table(reports) == kept, "benchmarks/costs.py docs/results/*/ --out writes it again"
     assert known_costs()["ba_2motifs", "oracle", "cpu"].training > 1
     assert known_costs()["ba_2motifs", "random", "cpu"].training is None
 

@@ -35,6 +35,7 @@ def test_validation_graphs_are_explained_and_every_row_says_so(tmp_path, models)
     assert rows_of(tmp_path, "fit")[0]["split"] == "val"
     # Pictures of answers are of the same graphs.
     for exhibit in run_exhibits(tmp_path)[0]:
+        assert exhibit.title.startswith("BA-2Motifs val ")
         number = int(exhibit.title.split()[-1])
         assert data_checksum([exhibit.answer.space.input]) == data_checksum([bundle.val[number]])
 
@@ -112,6 +113,7 @@ def test_the_report_of_validation_graphs_shows_nothing_that_was_published(tmp_pa
         assert not [row for row in csv.DictReader(file) if row["paper"]]
     assert "Cell by cell" not in page
     assert "set out to reach" not in page
+    assert "the paper." not in (place / "tables" / "overview.tex").read_text("utf-8")
     pictures = {path.name: path.read_text("utf-8") for path in (place / "figures").glob("*.svg")}
     assert "hollow ones" not in pictures["size.svg"]
     # Nor do the pictures that are drawn anew from the table alone.

@@ -108,6 +108,7 @@ def plan_bench(
 
     Costs come from the rows in the folder, then from those of an earlier run, then from the table that
     comes with the package. They go by dataset, column and profile, and are unknown for anything else.
+    Models that another run left in a folder for models count as not trained.
 
     Args:
         spec: What to run.

@@ -113,7 +113,8 @@ def exhibits_of(
             own = [row for row in rows if row["method"] == name and row.get("output")]
             chosen = [("", row) for row in own] if all_of else list(_chosen(own))
             for mark, row in chosen:
-                title = f"{results.title(dataset)} {row['graph']}"
+                part = "" if results.split == "test" else f"{results.split} "
+                title = f"{results.title(dataset)} {part}{row['graph']}"
                 try:
                     answer = answer_of(row, bundle, results.split)
                 except EdgeflipError as error:
