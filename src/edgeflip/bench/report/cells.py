@@ -270,7 +270,7 @@ def _count_table(results: Results, cells: Sequence[PublishedCell]) -> ReportTabl
         note=f"{inside} of {len(judged)} judged cells lie within the interval. Every published value of the "
         "datasets of this run is a cell, for every column of the run that stands for it. Not measured: "
         f"{_told(missing) or 'none'}.",
-        head=("By", ""),
+        head=("Counted by", "which"),
         columns=(*_VERDICTS, "of these far", "not measured"),
         rows=tuple(rows),
     )
