@@ -7,39 +7,72 @@ from pathlib import Path
 from edgeflip.bench.report import read_results, summarize_run
 from edgeflip.bench.report.contents import all_tables
 from edgeflip.bench.report.versus import versus_table
-from made_up_run import graph, noise, write_run
+from made_up_run import META, Row, graph, noise, write_run
+
+
+def verdicts(folder: Path, rows: list[Row], ours: str = "edgeflip") -> dict[str, dict[str, str]]:
+    """The verdicts of a run of one seed, by measure and method."""
+    meta = {**META, "spec": {"seeds": [0]}}
+    table = versus_table(read_results(write_run(folder, rows, meta=meta)), ours)
+    assert table is not None
+    cells = [dict(zip(table.methods, map(str, row.cells), strict=True)) for row in table.rows]
+    return {row.head[1]: found for row, found in zip(table.rows, cells, strict=True)}
 
 
 def test_a_method_is_compared_on_the_graphs_that_both_answered(tmp_path: Path) -> None:
-    ours = [
-        graph("edgeflip", 0, 1, size=1, fidelity=0.9, cpu_seconds=1.0, removed=[[0, 1]]),
-        graph("edgeflip", 0, 2, size=2, fidelity=0.7, cpu_seconds=1.0),
-        graph("edgeflip", 0, 3, size=9, fidelity=0.1, cpu_seconds=1.0),
-    ]
-    ours[0] |= {"removed_likelihood": 0.25, "noise": noise(True, 0.5, 1, 1, [0.5])}
-    theirs = [
-        graph("other", 0, 1, size=1, fidelity=0.9, cpu_seconds=1.05, added=[[0, 2], [0, 3]]),
-        graph("other", 0, 2, size=1, fidelity=0.6, cpu_seconds=1.05),
-        graph("other", 0, 3, cpu_seconds=1.05),
-    ]
-    theirs[0] |= {"added_likelihood": 0.5, "noise": noise(True, 1.0, 1, 1, [1.0])}
-    folder = write_run(tmp_path / "run", [*ours, *theirs])
-    table = versus_table(read_results(folder))
-    assert table is not None
-    found = {row.head[1]: row.cells[0] for row in table.rows}
-    assert found["validity"] == "won by .33 (1.00 : .67)"
-    assert found["size"] == "lost by .50 (1.50 : 1.00)"
-    assert found["fidelity"] == "won by .05 (.80 : .75)"
+    ours, theirs = [], []
+    for number in range(10):
+        mine = graph("edgeflip", 0, number, size=1, fidelity=0.9, cpu_seconds=1.0)
+        other = graph("other", 0, number, size=2, fidelity=0.901, cpu_seconds=1.05)
+        # Theirs are not answered in four cases, which count for validity alone.
+        if number > 5:
+            mine |= {"size": 9}
+            other = graph("other", 0, number, cpu_seconds=1.05)
+        ours.append({**mine, "removed_likelihood": 0.25, "removed": [[0, 1]]})
+        ours[-1] |= {"noise": noise(True, 0.5 if number % 2 else 1.0, 1, 1, [0.5])}
+        other |= {"added_likelihood": 0.5, "added": [[0, 2], [0, 3]]}
+        theirs.append({**other, "noise": noise(True, 0.5 if number % 3 else 1.0, 1, 1, [0.5])})
+    found = {name: row["other"] for name, row in verdicts(tmp_path, [*ours, *theirs]).items()}
+    assert found["validity"] == "won by .40 (1.00 : .60)"
+    assert found["size"] == "won by 1.00 (1.00 : 2.00)"
+    # Always worse by as much, be it ever so little.
+    assert found["fidelity"] == "lost by less than .01 (.90 : .90)"
     assert found["minimality"] == "tied (1.00 : 1.00)"
     assert found["VaN"] == "tied (1.00 : 1.00)"
-    assert found["ECaN"] == "lost by .50 (.50 : 1.00)"
+    # Better on two of six graphs and worse on one.
+    assert found["ECaN"] == "tied (.75 : .67)"
     assert found["plausibility"] == "won by .25 (.75 : .50)"
+    # Surely slower, by less than clocks can be trusted.
     assert found["CPU seconds"] == "tied (1.000 : 1.050)"
-    assert found["won / tied / lost"] == "3 / 4 / 2"
-    turned = versus_table(read_results(folder), "other")
-    assert turned is not None
-    assert turned.rows[-1].cells == ("2 / 4 / 3",)
-    assert versus_table(read_results(folder), "nobody") is None
+    assert found["won / tied / lost"] == "3 / 5 / 1"
+    turned = verdicts(tmp_path, [*ours, *theirs], "other")
+    assert turned["won / tied / lost"]["edgeflip"] == "1 / 5 / 3"
+    assert versus_table(read_results(tmp_path), "nobody") is None
+
+
+def test_a_difference_that_a_few_graphs_make_is_a_tie(tmp_path: Path) -> None:
+    ours = [graph("edgeflip", 0, n, size=1) for n in range(20)]
+    # One graph of twenty is in most draws, and in a third of them it is not.
+    theirs = [graph("other", 0, n, size=1 if n else None) for n in range(20)]
+    lost = [graph("lost", 0, n, size=1 if n > 5 else None) for n in range(20)]
+    found = verdicts(tmp_path, [*ours, *theirs, *lost])["validity"]
+    assert found["other"] == "tied (1.00 : .95)"
+    assert found["lost"] == "won by .30 (1.00 : .70)"
+
+
+def test_graphs_are_drawn_and_not_rows_so_seeds_make_no_new_graphs(tmp_path: Path) -> None:
+    rows = []
+    for seed in range(20):
+        for number in (0, 1):
+            rows.append(graph("edgeflip", seed, number, size=1))
+            rows.append(graph("other", seed, number, size=2 if number else 1))
+    assert verdicts(tmp_path, rows)["size"]["other"] == "tied (1.00 : 1.50)"
+
+
+def test_methods_are_compared_on_the_seeds_that_both_have(tmp_path: Path) -> None:
+    rows = [graph("edgeflip", seed, n, size=1 + seed) for seed in (0, 1) for n in range(8)]
+    rows += [graph("other", 1, n, size=3) for n in range(8)]
+    assert verdicts(tmp_path, rows)["size"]["other"] == "won by 1.00 (2.00 : 3.00)"
 
 
 def test_errors_and_graphs_not_asked_about_decide_nothing(tmp_path: Path) -> None:
@@ -50,13 +83,12 @@ def test_errors_and_graphs_not_asked_about_decide_nothing(tmp_path: Path) -> Non
     ]
     begun = [graph("begun", 0, 0, size=1, fidelity=0.4951, cpu_seconds=0.05)]
     ours[0] |= {"fidelity": 0.4949}
-    table = versus_table(read_results(write_run(tmp_path / "run", [*ours, *failed, *begun])))
-    assert table is not None
-    found = {row.head[1]: dict(zip(table.methods, row.cells, strict=True)) for row in table.rows}
+    found = verdicts(tmp_path, [*ours, *failed, *begun])
     assert found["CPU seconds"]["failed"] == "–"
     assert found["validity"]["failed"] == "won by .80 (.80 : .00)"
     assert found["validity"]["begun"] == "tied (1.00 : 1.00)"
-    assert found["fidelity"]["begun"] == "lost by .01 (.49 : .50)"
+    # One graph is too few to tell.
+    assert found["fidelity"]["begun"] == "tied (.49 : .50)"
 
 
 def test_aims_are_judged_against_methods_fixed_limits_and_the_paper(tmp_path: Path) -> None:

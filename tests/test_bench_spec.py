@@ -1,5 +1,7 @@
 """Specs of benchmarks: what they may say, and what is refused before anything runs."""
 
+from pathlib import Path
+
 import pytest
 
 from bench_rows import TINY, rows_of
@@ -140,6 +142,14 @@ def test_a_spec_that_cannot_be_run_says_which_key_is_wrong(tmp_path, text, words
     with pytest.raises(ConfigError) as error:
         load_spec(write(tmp_path, text))
     assert_sentence(error, *words)
+
+
+def test_the_spec_of_the_guide_can_be_read(tmp_path):
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "compare.md").read_text("utf-8")
+    found = [block.split("```")[0] for block in guide.split("```toml\n")[1:]]
+    assert found
+    for block in found:
+        load_spec(write(tmp_path, block))
 
 
 def test_unknown_specs_and_methods_are_named(tmp_path):

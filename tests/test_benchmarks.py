@@ -26,6 +26,7 @@ ARGUMENTS = {
     "pictures": ("--only graph --profile smoke --models {tmp} --out {tmp}", "drawn in"),
     "certificates": (f"{SMALL} --models {{tmp}} --json", "forgeries_passed"),
     "convert_317d3ee": ("{old} {tmp}", "ba_2motifs: dr-cfgnn+OH"),
+    "costs": (f"{FOLDER.parent / 'docs' / 'results' / 'ba'}", "ba_2motifs,edgeflip,cpu,"),
     "encode": ("graph_twitter", "load from the cache"),
     "engine": ("--rounds 1 --json", "share_of_bare_model"),
     "figures": ("--quick --graphs 2 --out {tmp} --json", "link_predictor_auc"),

@@ -1,6 +1,17 @@
 """Benchmarks: specs, runs that can be killed and resumed, and reports."""
 
+from edgeflip.bench.costs import (
+    costs_table,
+)
+from edgeflip.bench.planning import (
+    Plan,
+    PlannedWork,
+    plan_bench,
+)
 from edgeflip.bench.report import (
+    PublishedCell,
+    published_cells,
+    read_results,
     write_report,
 )
 from edgeflip.bench.report.exhibits import (
@@ -17,6 +28,7 @@ from edgeflip.bench.run import (
     run_bench,
 )
 from edgeflip.bench.spec import (
+    Split,
     list_specs,
     load_spec,
 )
@@ -26,10 +38,18 @@ from edgeflip.draw import (
 
 __all__ = [
     "OURS",
+    "Plan",
+    "PlannedWork",
+    "PublishedCell",
+    "Split",
+    "costs_table",
     "draw_summary",
     "is_run",
     "list_specs",
     "load_spec",
+    "plan_bench",
+    "published_cells",
+    "read_results",
     "redraw",
     "run_bench",
     "run_exhibits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.bench.spec import BenchSpec, Sources
+from edgeflip.bench.spec import BenchSpec, Sources, graphs_of
 from edgeflip.bench.timing import Clock
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers import EdgeFlip
@@ -29,6 +30,7 @@ class Ground:
     Attributes:
         spec: The benchmark.
         bundle: The dataset.
+        graphs: Those of its graphs that are explained.
         seed: The seed.
         models: Folder of what was trained before.
         clock: Where the seconds go.
@@ -36,6 +38,7 @@ class Ground:
 
     spec: BenchSpec
     bundle: DatasetBundle
+    graphs: Sequence[Data]
     seed: int
     models: Path
     clock: Clock = field(default_factory=Clock)
@@ -45,7 +48,8 @@ class Ground:
         cls, spec: BenchSpec, dataset: str, seed: int, models: Path, sources: Sources
     ) -> Ground:
         """Read the dataset."""
-        return cls(spec, sources.load(spec, dataset), seed, models)
+        bundle = sources.load(spec, dataset)
+        return cls(spec, bundle, graphs_of(bundle, spec.split), seed, models)
 
     @cached_property
     def oracle(self) -> ModelOracle:
@@ -70,16 +74,21 @@ class Ground:
             write_json(self._place / "time.json", times)
         return oracle
 
+    @property
+    def learns_from_validation(self) -> bool:
+        """Whether methods learn from the validation graphs too, as published; not if asked about them."""
+        return self.spec.split == "test"
+
     @cached_property
     def predicted(self) -> list[int]:
-        """The oracle's classes of the test graphs."""
-        labels: list[int] = self.oracle.predict(self.bundle.test).tolist()
+        """The oracle's classes of the graphs."""
+        labels: list[int] = self.oracle.predict(self.graphs).tolist()
         return labels
 
     @cached_property
     def places(self) -> list[int]:
-        """Which test graphs are explained."""
-        truth = [truth_of(graph) for graph in self.bundle.test]
+        """Which of the graphs are explained."""
+        truth = [truth_of(graph) for graph in self.graphs]
         chosen = [
             index
             for index, (label, true) in enumerate(zip(self.predicted, truth, strict=True))
@@ -89,7 +98,7 @@ class Ground:
 
     def row(self) -> Row:
         """What is to be known of the oracle."""
-        truth = [truth_of(graph) for graph in self.bundle.test]
+        truth = [truth_of(graph) for graph in self.graphs]
         times = read_json(self._place / "time.json")
         hits = sum(a == b for a, b in zip(self.predicted, truth, strict=True))
         return {
@@ -98,10 +107,11 @@ class Ground:
             "seed": self.seed,
             "accuracy": hits / len(truth),
             "graphs": len(self.places),
-            "test_graphs": len(truth),
+            f"{self.spec.split}_graphs": len(truth),
             "class_names": list(self.bundle.class_names),
             "origin": self.bundle.card.origin,
-            "split": self.bundle.card.split,
+            "split": self.spec.split,
+            "split_made": self.bundle.card.split,
             "title": self.bundle.card.title,
             "has_motif": self.bundle.motif_nodes is not None,
             "seconds": times["seconds"],
@@ -111,11 +121,8 @@ class Ground:
     @cached_property
     def referee(self) -> LinkModel:
         """A link predictor that rates edges, the same for every method."""
-        profile = "smoke" if self.spec.profile == "smoke" else "cpu"
-        settings = EdgeFlip.for_dataset(
-            preset_name(self.bundle.name), profile=profile, overrides={"one_hot": False}
-        ).link_settings
-        graphs = [*self.bundle.train, *self.bundle.val]
+        settings = asks_referee(self.spec, self.bundle.name).link_settings
+        graphs = [*self.bundle.train, *(self.bundle.val if self.learns_from_validation else ())]
         with self.clock.of("training"):
             return links_once(settings, graphs, self.oracle, self.models, seed=self.seed).links
 
@@ -123,6 +130,12 @@ class Ground:
     def training_graphs(self) -> Descriptors:
         """The training graphs' degrees, clustering and spectra."""
         return describe(self.bundle.train)
+
+
+def asks_referee(spec: BenchSpec, dataset: str) -> EdgeFlip:
+    """An explainer with the link predictor that rates edges."""
+    profile = "smoke" if spec.profile == "smoke" else "cpu"
+    return EdgeFlip.for_dataset(preset_name(dataset), profile=profile, overrides={"one_hot": False})
 
 
 def truth_of(graph: Data) -> int:

@@ -71,7 +71,7 @@ class Evaluation:
                 oracle,
                 ground.models,
                 seed=ground.seed,
-                with_validation=True,
+                with_validation=ground.learns_from_validation,
             )
 
     @property
@@ -114,9 +114,9 @@ class Evaluation:
         }
 
     def graph_rows(self, places: Sequence[int]) -> list[Row]:
-        """Explain test graphs and rate the answers; whatever goes wrong becomes part of the rows."""
+        """Explain graphs and rate the answers; whatever goes wrong becomes part of the rows."""
         rows = [self._empty_row(index) for index in places]
-        attempts = self._attempts([self.ground.bundle.test[index] for index in places])
+        attempts = self._attempts([self.ground.graphs[index] for index in places])
         for row, attempt in zip(rows, attempts, strict=True):
             row |= (
                 _failure(attempt.answer)
@@ -149,7 +149,7 @@ class Evaluation:
             **self._about(),
             "graph": place,
             "label": self.ground.predicted[place],
-            "truth": truth_of(self.ground.bundle.test[place]),
+            "truth": truth_of(self.ground.graphs[place]),
             **_NOTHING,
         }
 
@@ -157,7 +157,7 @@ class Evaluation:
         """How like the training graphs the edited graphs are, and how like the unedited ones were."""
         bundle, training = self.ground.bundle, self.ground.training_graphs
         found = [row for row in rows if row["found"]]
-        before = [bundle.test[row["graph"]] for row in found]
+        before = [self.ground.graphs[row["graph"]] for row in found]
         after = [
             _edits(row).apply(graph, fill=bundle.fill)
             for row, graph in zip(found, before, strict=True)
@@ -183,6 +183,7 @@ class Evaluation:
             "method": self.label,
             "explainer": self.method.name,
             "seed": self.ground.seed,
+            "split": self.ground.spec.split,
         }
 
     def _attempts(self, graphs: Sequence[Data], target: int | None = None) -> list[_Attempt]:

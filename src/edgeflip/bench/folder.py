@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflip.bench.shapes import check_meta
-from edgeflip.bench.spec import BenchSpec
+from edgeflip.bench.spec import SPLITS, BenchSpec, Split
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.support import RESULTS, Row, code_version, package_version, read_json, write_json
 
@@ -84,6 +84,23 @@ def open_meta(
             f"expected an empty folder, got results in {folder}; leave out --no-resume to go on with "
             "them, or give another folder."
         )
+    check_same_run(meta, spec, folder)
+    return meta
+
+
+def check_same_run(meta: Mapping[str, Any], spec: BenchSpec, folder: Path) -> None:
+    """Refuse a folder whose results a run of the spec cannot go on with.
+
+    Raises:
+        ConfigError: If it belongs to another split, spec or version.
+        ArtifactError: If its rows were deleted.
+    """
+    split = split_of(meta)
+    if split != spec.split:
+        raise ConfigError(
+            f"expected a folder of a run on {SPLITS[spec.split]}, got one on {SPLITS[split]} in {folder}; "
+            "results of two splits cannot be mixed: give another folder."
+        )
     if meta.get("spec_checksum") != spec.checksum():
         raise ConfigError(
             f"expected a folder of the same spec, got one of '{meta.get('spec_name')}' in {folder} "
@@ -95,7 +112,6 @@ def open_meta(
             f"{folder}; results of two versions cannot be mixed: give another folder."
         )
     check_rows_are_there(meta, folder)
-    return meta
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
@@ -119,6 +135,12 @@ def read_meta(folder: Path) -> dict[str, Any]:
         ) from None
     check_meta(meta, path)
     return meta
+
+
+def split_of(meta: Mapping[str, Any]) -> Split:
+    """Which graphs a run explains; of older runs the test graphs."""
+    split: Split = (meta.get("spec") or {}).get("split") or "test"
+    return split
 
 
 def check_rows_are_there(meta: Mapping[str, Any], folder: Path) -> None:

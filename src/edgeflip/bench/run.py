@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ from typing import Any
 from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
+from edgeflip.bench.part import Part, sources_of
 from edgeflip.bench.shapes import check_row
-from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources
+from edgeflip.bench.spec import BenchSpec, Sources, Split
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
-from edgeflip.datasets import DatasetBundle, canonical_name, is_family_name, list_datasets
-from edgeflip.errors import ConfigError, DatasetError, shown, unknown_name
+from edgeflip.datasets import DatasetBundle, is_family_name
+from edgeflip.errors import ConfigError, DatasetError, shown
 from edgeflip.support import (
     RESULTS,
     Journal,
@@ -75,6 +76,7 @@ def run_bench(
     bundles: Mapping[str, DatasetBundle] | None = None,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    split: Split | None = None,
     command: str = "",
     progress: bool = False,
     tell: Callable[[str], None] = lambda text: None,
@@ -92,6 +94,7 @@ def run_bench(
         bundles: Graphs in memory, such as `bundle_from(dataset)` makes them, by their names in the spec.
         datasets: Only these of the spec's datasets for now; the rest is left for another time.
         methods: Only these of its methods for now, by their labels.
+        split: Explain these graphs instead of those that the spec names: `"test"` or `"val"`.
         command: The command line, for the report.
         progress: Whether to show progress and an estimate.
         tell: Takes notes for people.
@@ -101,9 +104,9 @@ def run_bench(
         BenchInterrupted: On Ctrl-C.
     """
     _check_workers(workers)
-    sources = Sources(data_dir, _named(spec, bundles or {}))
-    _check(spec, sources)
-    part = _Part.of(spec, datasets, methods)
+    spec = spec if split is None else replace(spec, split=split)
+    sources = sources_of(spec, data_dir, bundles or {})
+    part = Part.of(spec, datasets, methods)
     location = as_path(folder, ConfigError)
     if location.exists() and not location.is_dir():
         raise ConfigError(
@@ -114,7 +117,7 @@ def run_bench(
         meta = open_meta(spec, location, name=name, command=command, resume=resume)
         journal = Journal(location / RESULTS)
         for row in journal.rows.values():
-            check_row(row, location / RESULTS)
+            check_row(row, location / RESULTS, spec.split)
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
         home = as_path(models, ConfigError) if models is not None else location / "models"
@@ -142,48 +145,13 @@ def _check_workers(workers: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one session does of a spec.
-
-    Attributes:
-        datasets: The datasets.
-        labels: The columns.
-    """
-
-    datasets: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls, spec: BenchSpec, datasets: Sequence[str] | None, methods: Sequence[str] | None
-    ) -> _Part:
-        for name, given in (("datasets", datasets), ("methods", methods)):
-            if not (given is None or isinstance(given, list | tuple)):
-                raise ConfigError(
-                    f"expected {name} as a list of names, got {shown(given)}; write {name}=[...]."
-                )
-        labels = [spec.label(method) for method in spec.methods]
-        chosen = [canonical_name(name) for name in datasets or spec.datasets]
-        for name in chosen:
-            if name not in spec.datasets:
-                raise unknown_name("dataset of the spec", name, spec.datasets)
-        for label in methods or ():
-            if label not in labels:
-                raise unknown_name("method of the spec", label, labels)
-        return cls(
-            datasets=tuple(name for name in spec.datasets if name in chosen),
-            labels=tuple(label for label in labels if not methods or label in methods),
-        )
-
-
 class _Session:
     """One process of running, from opening the folder to closing it."""
 
     def __init__(
         self,
         spec: BenchSpec,
-        part: _Part,
+        part: Part,
         folder: Path,
         meta: dict[str, Any],
         journal: Journal,
@@ -205,7 +173,7 @@ class _Session:
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
         with crew(self.workers, self.spec, self.models, self.sources, self.tell) as team:
-            grounds = [(d, seed) for d in self._at_hand() for seed in self.spec.seeds]
+            grounds = [(d, seed) for d in self._at_hand() for seed in self.part.seeds_on(d)]
             for kind, missing in (
                 ("oracles", self._missing_oracles),
                 ("methods", self._missing_fits),
@@ -304,14 +272,16 @@ class _Session:
 
     def _missing_fits(self, grounds: Sequence[tuple[str, int]]) -> list[Task]:
         tasks = [
-            Task(dataset, seed, m) for dataset, seed in grounds for m in self._methods_on(dataset)
+            Task(dataset, seed, m)
+            for dataset, seed in grounds
+            for m in self.part.methods_on(dataset, seed)
         ]
         return [task for task in tasks if self._key("fit", task) not in self.journal]
 
     def _missing_graphs(self, grounds: Sequence[tuple[str, int]]) -> Iterator[Task]:
         for dataset, seed in grounds:
             indices = self._ground(dataset, seed).places
-            for method in self._methods_on(dataset):
+            for method in self.part.methods_on(dataset, seed):
                 label = self.spec.label(method)
                 todo = [
                     p for p in indices if ("graph", dataset, label, seed, p) not in self.journal
@@ -327,16 +297,12 @@ class _Session:
                 for start in range(0, len(todo), chunk):
                     yield Task(dataset, seed, method, tuple(todo[start : start + chunk]))
 
-    def _methods_on(self, dataset: str) -> list[MethodSpec]:
-        chosen = self.part.labels
-        return [m for m in self.spec.methods_on(dataset) if self.spec.label(m) in chosen]
-
     def _ground(self, dataset: str, seed: int) -> Ground:
         return ground_of(self.spec, self.models, self.sources, dataset, seed)
 
     def _compare_with_training_graphs(self, grounds: Sequence[tuple[str, int]]) -> None:
         for dataset, seed in grounds:
-            for method in self._methods_on(dataset):
+            for method in self.part.methods_on(dataset, seed):
                 if self._key("plausibility", Task(dataset, seed, method)) in self.journal:
                     continue
                 label = self.spec.label(method)
@@ -366,26 +332,3 @@ class _Session:
         if rows:
             write_table(rows, self.folder / PARQUET)
         return rows
-
-
-def _named(spec: BenchSpec, bundles: Mapping[str, DatasetBundle]) -> dict[str, DatasetBundle]:
-    """Graphs in memory by the names of the spec, which nothing else may have."""
-    taken = {entry.name for entry in list_datasets()} | set(spec.data)
-    found = {canonical_name(name): bundle for name, bundle in bundles.items()}
-    for name in found:
-        if name not in spec.datasets or name in taken:
-            raise ConfigError(
-                f"expected bundles under names of their own among the spec's datasets {list(spec.datasets)}, "
-                f"got '{name}'; name it there."
-            )
-    return found
-
-
-def _check(spec: BenchSpec, sources: Sources) -> None:
-    """Refuse datasets that do not exist at all, and settings no method has, before anything runs."""
-    known = [*(entry.name for entry in list_datasets()), *spec.data, *sources.bundles]
-    for dataset in spec.datasets:
-        if dataset not in known and not is_family_name(dataset):
-            raise unknown_name("dataset", dataset, known)
-        for method in spec.methods_on(dataset):
-            spec.make_explainer(method, dataset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -20,6 +20,7 @@ _Value = bool | _Number | None
 _Values = bool | _Number | list[_Number] | None
 _Edges = list[Annotated[list[int], Field(min_length=2, max_length=2)]]
 _Text = str | None
+_Split = Literal["val", "test"]
 _ClassNumber = Annotated[str, Field(pattern=r"^\d{1,9}$")]
 
 
@@ -37,6 +38,7 @@ class _Row(_Shape):
 
 class _MethodRow(_Row):
     method: str
+    split: _Split | None = None
     error: _Text = None
 
 
@@ -85,6 +87,7 @@ class _OracleRow(_Row):
     accuracy: _Number | None = None
     seconds: _Number | None = None
     test_graphs: _Whole | None = None
+    val_graphs: _Whole | None = None
     class_names: list[str] | None = None
     origin: _Text = None
     title: _Text = None
@@ -101,6 +104,7 @@ class _Method(_Shape):
     settings: dict[str, Any] | None = None
     profile: _Text = None
     datasets: list[str] | None = None
+    seeds: list[_Whole] | None = None
 
 
 class _Spec(_Shape):
@@ -109,6 +113,7 @@ class _Spec(_Shape):
     datasets: list[str] | None = None
     methods: list[_Method] | None = None
     seeds: list[_Whole] | None = None
+    split: _Split | None = None
     data: dict[str, dict[str, Any]] | None = None
 
 
@@ -138,8 +143,8 @@ _SEVERAL: TypeAdapter[Any] = TypeAdapter(dict[str, _Values], config=_EXACT)
 _TIMES = ("seconds", "training", "explaining", "oracle", "other")
 
 
-def check_row(row: Mapping[str, Any], path: Path) -> None:
-    """Refuse a row that no run wrote.
+def check_row(row: Mapping[str, Any], path: Path, split: str | None = None) -> None:
+    """Refuse a row that no run wrote, or a run of the other split.
 
     Raises:
         ArtifactError: Naming the row and what is wrong with it.
@@ -157,6 +162,13 @@ def check_row(row: Mapping[str, Any], path: Path) -> None:
             f"expected rows of a run in {path}, got {first_problem(error)} in the row of {about}; "
             "remove that row to have it measured again."
         ) from None
+    # Rows from before there was a choice are about test graphs, and those of oracles said how it was made.
+    own = row.get("split") or "test"
+    if split is not None and isinstance(row.get("method"), str) and own != split:
+        raise ArtifactError(
+            f"expected rows about the {split} graphs in {path}, got one about {own} graph "
+            f"{row.get('graph', '')} of {row['dataset']}; keep the runs of two splits in two folders."
+        )
 
 
 def check_meta(meta: Mapping[str, Any], path: Path) -> None:

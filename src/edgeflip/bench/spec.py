@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+from torch_geometric.data import Data
 
 from edgeflip.bench.labels import check_label
 from edgeflip.datasets import (
@@ -20,10 +22,14 @@ from edgeflip.datasets import (
     load_dataset,
     load_graphs,
 )
-from edgeflip.errors import ConfigError, unknown_name
+from edgeflip.errors import ConfigError, DatasetError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
 from edgeflip.presets import preset_name
 from edgeflip.support import STRICT, as_path, checksum, read_file, read_settings, reading
+
+Split: TypeAlias = Literal["val", "test"]
+SPLITS: Mapping[Split, str] = {"test": "test graphs", "val": "validation graphs"}
+"""The parts of a dataset that can be explained, and what their graphs are called."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ class MethodSpec:
         settings: Settings that replace those of the preset.
         profile: Profile of the preset; the benchmark's by default.
         datasets: The datasets it runs on; all of the benchmark's by default.
+        seeds: The seeds it runs with; all of the benchmark's by default. Fewer suit a method whose
+            training is dear; the tables then say so.
         chemistry: Whether molecules must stay possible molecules; the paper has no such rules.
         noise: Whether it takes part when graphs are explained again under noise.
         targets: Whether it takes part when every other class is asked for.
@@ -50,6 +58,7 @@ class MethodSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     profile: Literal["paper", "cpu", "smoke"] | None = None
     datasets: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] | None = None
     chemistry: bool = False
     noise: bool = True
     targets: bool = True
@@ -133,8 +142,11 @@ class BenchSpec:
         datasets: Names of datasets.
         methods: The methods to compare.
         profile: Profile of the oracles, and of the methods that name none.
-        seeds: Every method is run with each.
-        graphs: At most this many test graphs per dataset, or a number by dataset; None for all.
+        seeds: Every method is run with each. A seed trains an oracle and a link predictor of its own, and
+            seeds what methods learn and draw.
+        split: Which graphs are explained: `"test"`, or `"val"` to choose settings by. Validation graphs
+            are explained by methods that learned from the training graphs alone.
+        graphs: At most this many of these graphs per dataset, or a number by dataset; None for all.
         only_correct: Whether only graphs that the oracle gets right are explained, as published.
         keep: Counterfactuals kept per graph.
         seconds: Deadline per graph; None for each method's own.
@@ -152,6 +164,7 @@ class BenchSpec:
     methods: tuple[MethodSpec, ...]
     profile: Literal["paper", "cpu", "smoke"] = "cpu"
     seeds: tuple[int, ...] = (0,)
+    split: Split = "test"
     graphs: int | Mapping[str, int] | None = None
     only_correct: bool = True
     keep: int = 20
@@ -203,21 +216,31 @@ class BenchSpec:
                     "set label."
                 )
         for method in self.methods:
-            explainer_class(method.name)
-            elsewhere = sorted(set(method.datasets or ()) - set(self.datasets))
-            if elsewhere or method.datasets == ():
-                got = f"'{elsewhere[0]}'" if elsewhere else "none"
-                raise ConfigError(
-                    f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
-                    f"{got}; name some of {list(self.datasets)}."
-                )
-            for dataset in method.datasets or self.datasets:
-                check_label(
-                    self.label(method),
-                    self.make_explainer(method, dataset),
-                    dataset,
-                    chemistry=method.chemistry,
-                )
+            self._check_method(method)
+
+    def _check_method(self, method: MethodSpec) -> None:
+        explainer_class(method.name)
+        elsewhere = sorted(set(method.datasets or ()) - set(self.datasets))
+        if elsewhere or method.datasets == ():
+            got = f"'{elsewhere[0]}'" if elsewhere else "none"
+            raise ConfigError(
+                f"expected '{self.label(method)}' to run on some of the benchmark's datasets, got "
+                f"{got}; name some of {list(self.datasets)}."
+            )
+        foreign = [seed for seed in method.seeds or () if seed not in self.seeds]
+        repeated = len(set(method.seeds or ())) < len(method.seeds or ())
+        if foreign or repeated or method.seeds == ():
+            raise ConfigError(
+                f"expected seeds of '{self.label(method)}' among those of the benchmark, each once, got "
+                f"{list(method.seeds or ())}; name some of {list(self.seeds)}."
+            )
+        for dataset in method.datasets or self.datasets:
+            check_label(
+                self.label(method),
+                self.make_explainer(method, dataset),
+                dataset,
+                chemistry=method.chemistry,
+            )
 
     def _name_data(self) -> None:
         own = {canonical_name(name): data for name, data in self.data.items()}
@@ -245,12 +268,16 @@ class BenchSpec:
         return method.label or method.name
 
     def most_graphs(self, dataset: str) -> int | None:
-        """At most so many test graphs of a dataset; None for all."""
+        """At most so many graphs of a dataset; None for all."""
         return self.graphs.get(dataset) if isinstance(self.graphs, Mapping) else self.graphs
 
     def methods_on(self, dataset: str) -> list[MethodSpec]:
         """The methods that run on a dataset."""
         return [m for m in self.methods if m.datasets is None or dataset in m.datasets]
+
+    def seeds_of(self, method: MethodSpec) -> tuple[int, ...]:
+        """The seeds of a method."""
+        return self.seeds if method.seeds is None else method.seeds
 
     def make_explainer(self, method: MethodSpec, dataset: str) -> CounterfactualExplainer[Any]:
         """The explainer of a method on a dataset, not fitted yet."""
@@ -291,6 +318,20 @@ class Sources:
         if dataset in self.bundles:
             return replace(self.bundles[dataset], name=dataset)
         return spec.load(dataset, self.data_dir)
+
+
+def graphs_of(bundle: DatasetBundle, split: Split) -> list[Data]:
+    """The graphs of a dataset that are explained.
+
+    Raises:
+        DatasetError: If there are none.
+    """
+    found = bundle.val if split == "val" else bundle.test
+    if not found:
+        raise DatasetError(
+            f"expected {SPLITS[split]} in '{bundle.name}', got none; explain another split."
+        )
+    return found
 
 
 def list_specs() -> dict[str, str]:

@@ -33,7 +33,7 @@ class Task:
         dataset: The dataset.
         seed: The seed.
         method: The method; None to prepare the oracle only.
-        places: Test graphs to explain; none to fit the method only.
+        places: Graphs to explain; none to fit the method only.
     """
 
     dataset: str

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from edgeflip.bench import OURS, list_specs, load_spec, run_bench, write_report
+from edgeflip.bench import (
+    OURS,
+    PlannedWork,
+    list_specs,
+    load_spec,
+    plan_bench,
+    run_bench,
+    write_report,
+)
 from edgeflip.cli.console import say, show, table
 from edgeflip.cli.terminal import counted, note, print_json, waiting
 from edgeflip.cli.wording import in_flags
+
+if TYPE_CHECKING:
+    from edgeflip.bench import Split
 
 
 def print_specs(*, as_json: bool) -> None:
@@ -32,6 +45,7 @@ def run_spec(
     models: Path | None,
     datasets: list[str] | None,
     methods: list[str] | None,
+    split: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -47,7 +61,8 @@ def run_spec(
         data_dir=data_dir,
         datasets=datasets,
         methods=methods,
-        command=f"edgeflip bench run {spec} --out {out}",
+        split=cast("Split | None", split),
+        command=f"edgeflip bench run {spec} --out {out}{f' --split {split}' if split else ''}",
         progress=True,
         tell=lambda text: note(in_flags(text)),
     )
@@ -58,6 +73,74 @@ def run_spec(
         f"{counted(report.rows, 'result')} in {report.folder}, {report.measured:,} of them new, "
         f"{counted(report.failures, 'failure')}; for the tables: edgeflip bench report {report.folder}"
     )
+
+
+def plan_spec(
+    spec: str,
+    out: Path,
+    *,
+    costs: Path | None,
+    datasets: list[str] | None,
+    methods: list[str] | None,
+    split: str | None,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Print what a run would do and about what it would cost."""
+    plan = plan_bench(
+        load_spec(spec)[1],
+        out,
+        costs=costs,
+        data_dir=data_dir,
+        datasets=datasets,
+        methods=methods,
+        split=cast("Split | None", split),
+    )
+    if as_json:
+        print_json(plan.to_dict())
+        return
+    for dataset, reason in plan.skipped.items():
+        note(f"{dataset} would be skipped: {reason}")
+    amounts = table("dataset", "methods", "seeds", "graphs", "done", "CPU hours", numbers=_AMOUNTS)
+    names = list(dict.fromkeys(entry.dataset for entry in plan.work))
+    for name in names:
+        part = [entry for entry in plan.work if entry.dataset == name]
+        asked = [entry for entry in part if entry.graphs]
+        seeds = [entry.seeds for entry in part]
+        most = "at most " if any(entry.at_most for entry in asked) else ""
+        amounts.add_row(
+            name,
+            str(len(asked)),
+            str(max(seeds)),
+            f"{most}{sum(entry.graphs for entry in asked):,}",
+            f"{sum(entry.done for entry in asked):,}",
+            _hours(part),
+        )
+    show(amounts)
+    each = table("CPU hours", *names, "all", numbers=(*names, "all"))
+    for label in dict.fromkeys(entry.method for entry in plan.work):
+        row = [entry for entry in plan.work if entry.method == label]
+        cells = [_hours([entry for entry in row if entry.dataset == name]) for name in names]
+        each.add_row(label, *cells, _hours(row))
+    show(each)
+    unknown = f", and what is unknown of {len(plan.unknown)}" if plan.unknown else ""
+    say(
+        f"About {plan.hours:.2f} CPU hours{unknown}: learning and explaining, by what the same columns took "
+        "before. Nothing was trained or explained."
+    )
+
+
+_AMOUNTS = ("methods", "seeds", "graphs", "done", "CPU hours")
+
+
+def _hours(work: Sequence[PlannedWork]) -> str:
+    """CPU hours of some work; what is not known of it is said, and a dash is for none."""
+    known = [hours for entry in work if (hours := entry.hours) is not None]
+    if not known:
+        return "unknown" if work else "-"
+    total = sum(known)
+    rest = " + unknown" if len(known) < len(work) else ""
+    return f"{total:.{3 if 0 < total < 0.1 else 2}f}{rest}"
 
 
 def report_run(folder: Path, out: Path | None, ours: str | None, data_dir: Path | None) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from edgeflip import __version__
-from edgeflip.cli.names import check_class, check_spec
+from edgeflip.cli.names import check_class, check_name, check_spec
 from edgeflip.cli.options import (
     AsJson,
     DataDir,
@@ -30,6 +30,7 @@ from edgeflip.cli.patterns import Patterns
 from edgeflip.cli.reading import check_one_model
 from edgeflip.cli.registration import CommandGroup, command
 from edgeflip.cli.terminal import EXIT_CODES, starting
+from edgeflip.errors import ConfigError
 from edgeflip.explainers import check_method
 
 app = typer.Typer(
@@ -341,6 +342,22 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this column of the spec; may be repeated."),
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Graphs to explain: test, or val to choose settings by."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only print what would be run, and about how many CPU hours it takes."
+        ),
+    ] = False,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="An earlier run by whose times --dry-run estimates as well."
+        ),
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -349,11 +366,28 @@ def run(
     Examples:
     edgeflip bench run smoke --out runs/smoke
     edgeflip bench run ba --out runs/ba --dataset ba_2motifs --method random
+    edgeflip bench run ba --out runs/ba_val --split val
+    edgeflip bench run real --out runs/real --dry-run
     """
     check_spec(spec)
+    check_name("split", split, ("test", "val"))
+    if costs is not None and not dry_run:
+        raise ConfigError("expected --costs with --dry-run, got it alone; add --dry-run.")
     with starting():
-        from edgeflip.cli.bench import run_spec
+        from edgeflip.cli.bench import plan_spec, run_spec
 
+    if dry_run:
+        plan_spec(
+            spec,
+            out,
+            costs=costs,
+            datasets=dataset,
+            methods=method,
+            split=split,
+            data_dir=data_dir,
+            as_json=as_json,
+        )
+        return
     run_spec(
         spec,
         out,
@@ -362,6 +396,7 @@ def run(
         models=models,
         datasets=dataset,
         methods=method,
+        split=split,
         data_dir=data_dir,
         as_json=as_json,
     )

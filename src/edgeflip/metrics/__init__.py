@@ -3,6 +3,14 @@
 from edgeflip.metrics.averages import Average, Proportion, Value, average, over_seeds, wilson
 from edgeflip.metrics.case import AnswerCase, GraphSet, Learning
 from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
+from edgeflip.metrics.intervals import (
+    GraphValues,
+    Interval,
+    bootstrap_interval,
+    mean_over_seeds,
+    share_interval,
+    wilson_ends,
+)
 from edgeflip.metrics.noise import overlaps_after_noise
 from edgeflip.metrics.plausibility import pooled_likelihood
 from edgeflip.metrics.quality import edit_minimality
@@ -14,6 +22,8 @@ __all__ = [
     "Average",
     "Descriptors",
     "GraphSet",
+    "GraphValues",
+    "Interval",
     "Learning",
     "Metric",
     "Place",
@@ -21,13 +31,17 @@ __all__ = [
     "Style",
     "Value",
     "average",
+    "bootstrap_interval",
     "describe",
     "edge_likelihood",
     "edit_minimality",
+    "mean_over_seeds",
     "metrics_of",
     "mmd",
     "over_seeds",
     "overlaps_after_noise",
     "pooled_likelihood",
+    "share_interval",
     "wilson",
+    "wilson_ends",
 ]

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Literal, TypeAlias
 
-from scipy.stats import binomtest
-
 from edgeflip.errors import ConfigError, shown
+from edgeflip.metrics.intervals import wilson_ends
 from edgeflip.support import checked_call
 
 Value: TypeAlias = float | Sequence[float] | None
@@ -25,7 +24,7 @@ class Average:
 
     Attributes:
         value: The mean, or the share.
-        sd: Standard deviation of the seeds' means; None with fewer than two seeds, and for shares.
+        sd: Standard deviation of the seeds' means or shares; None with fewer than two seeds.
         interval: Ends of Wilson's 95 % interval of a share.
     """
 
@@ -47,10 +46,12 @@ def average(seeds: Iterable[Iterable[Value]], averaging: Averaging = "mean") -> 
         0.75
     """
     flat = [[number for value in values for number in _numbers(value)] for values in seeds]
+    seeds_alone = over_seeds(fmean(values) if values else None for values in flat)
     if averaging == "mean":
-        return over_seeds(fmean(values) if values else None for values in flat)
+        return seeds_alone
     share = wilson(sum(value > 0 for values in flat for value in values), sum(map(len, flat)))
-    return Average(share.value, None, (share.low, share.high)) if share.trials else Average()
+    interval = (share.low, share.high)
+    return Average(share.value, seeds_alone.sd, interval) if share.trials else Average()
 
 
 def over_seeds(values: Iterable[float | None]) -> Average:
@@ -116,5 +117,4 @@ def wilson(hits: int, trials: int) -> Proportion:
         )
     if not trials:
         return Proportion(0, 0, math.nan, math.nan)
-    interval = binomtest(hits, trials).proportion_ci(0.95, method="wilson")
-    return Proportion(hits, trials, float(interval.low), float(interval.high))
+    return Proportion(hits, trials, *wilson_ends(hits / trials, trials))

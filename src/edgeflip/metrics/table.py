@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from edgeflip.metrics import costs, plausibility, quality, robustness
 from edgeflip.metrics.averages import Average, Averaging, Value, average
+from edgeflip.metrics.intervals import GraphValues, Interval, bootstrap_interval, share_interval
 
 Level: TypeAlias = Literal["answer", "graphs", "fit"]
 Direction: TypeAlias = Literal["up", "down"]
@@ -45,6 +46,7 @@ class Metric:
         needs: What the subject must have; where one is missing there is no value.
         style: How it is written: a share, a number, seconds or a count.
         only_found: Whether it is asked only about graphs with a counterfactual.
+        binary: Whether its values are 0 or 1, so that its interval is Wilson's.
         averaging: Whether values become a mean over seeds, or a share with Wilson's interval.
         published: Its name among the published results; None if it was never published.
         place: Where the report shows it.
@@ -67,6 +69,7 @@ class Metric:
     needs: tuple[Need, ...] = ()
     style: Style = "share"
     only_found: bool = True
+    binary: bool = False
     averaging: Averaging = "mean"
     published: str | None = None
     place: Place = field(default=Place(""))
@@ -92,6 +95,16 @@ class Metric:
         value = self.measure(subject)
         return None if isinstance(value, float) and math.isnan(value) else value
 
+    def interval(self, values: GraphValues) -> Interval | None:
+        """The 95 % interval of an average, by seed and graph: Wilson's, or by a bootstrap over graphs.
+
+        Example:
+            >>> low, high = METRICS["validity"].interval({(0, graph): 1.0 for graph in range(100)})
+            >>> f"{low:.2f} to {high:.2f}"
+            '0.96 to 1.00'
+        """
+        return share_interval(values) if self.binary else bootstrap_interval(values)
+
     def average(self, subjects: Iterable[Any]) -> Average:
         """The average over subjects of one seed."""
         return average([[self.of(subject) for subject in subjects]], self.averaging)
@@ -108,6 +121,7 @@ _QUALITY = (
         "up",
         only_found=False,
         published="validity",
+        binary=True,
         place=Place("quality"),
         also=("overview", "versus", "targets"),
     ),
@@ -117,6 +131,7 @@ _QUALITY = (
         quality.validity_connected,
         "up",
         only_found=False,
+        binary=True,
         place=Place("quality", line=2),
         also=("overview",),
     ),
@@ -127,6 +142,7 @@ _QUALITY = (
         "up",
         needs=("molecules",),
         only_found=False,
+        binary=True,
         place=Place("quality", line=2),
         also=("overview",),
     ),
@@ -196,6 +212,7 @@ _ROBUSTNESS = (
         "up",
         needs=_NOISE,
         averaging="share",
+        binary=True,
         place=Place("noise", "VaN [95 % interval]"),
         also=("overview", "versus"),
     ),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgeflip.bench.report import figures
 from edgeflip.bench.report.board import board_of
+from edgeflip.bench.report.cells import PublishedCell, published_cells
 from edgeflip.bench.report.contents import OPTIONAL, all_tables
 from edgeflip.bench.report.exhibits import answer_figures
 from edgeflip.bench.report.page import Report, html_page, markdown_page
@@ -19,7 +20,15 @@ from edgeflip.bench.report.versus import OURS
 from edgeflip.errors import ArtifactError, unknown_name
 from edgeflip.support import as_path, checked_call, write_lines
 
-__all__ = ["MethodSummary", "Results", "read_results", "summarize_run", "write_report"]
+__all__ = [
+    "MethodSummary",
+    "PublishedCell",
+    "Results",
+    "published_cells",
+    "read_results",
+    "summarize_run",
+    "write_report",
+]
 
 
 @checked_call()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from edgeflip.bench.report.published import LABELS, VARIANTS, label, published
+from edgeflip.bench.report.published import LABELS, VARIANTS, label
 from edgeflip.bench.report.results import Results, Row, has_size
 from edgeflip.bench.report.summary import Summaries
 from edgeflip.bench.report.tables import ReportTable, TableRow, write_number
@@ -83,7 +83,7 @@ class _Judge:
     """The rows of a run on one dataset."""
 
     def __init__(self, results: Results, summaries: Summaries, name: str) -> None:
-        self.name = name
+        self.name, self.paper = name, results.paper
         self.summaries = {
             method: summaries[name, method]
             for method in results.methods
@@ -189,8 +189,11 @@ class _Judge:
             found = [
                 (value, label(method))
                 for method in (VARIANTS if name == "size" else LABELS)
-                if (value := published(self.name, method, name)) is not None
-                and (name != "fidelity" or (published(self.name, method, "size") or 0.0) <= _LARGE)
+                if (value := self.paper.value(self.name, method, name)) is not None
+                and (
+                    name != "fidelity"
+                    or (self.paper.value(self.name, method, "size") or 0.0) <= _LARGE
+                )
             ]
             mine = self._value(name)
             if found and mine is not None:

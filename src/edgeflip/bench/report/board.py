@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from edgeflip.bench.report.published import Paper
 from edgeflip.bench.report.render import CSV_HEAD
 from edgeflip.bench.report.results import Results
 from edgeflip.bench.report.summary import MethodSummary, Summaries
@@ -26,11 +27,13 @@ class Board:
         titles: Datasets in their order, with what they are called.
         methods: The methods measured.
         summaries: What each did on each dataset.
+        paper: The published values.
     """
 
     titles: Mapping[str, str]
     methods: Sequence[str]
     summaries: Summaries
+    paper: Paper = field(default_factory=Paper)
 
     def get(self, dataset: str, method: str) -> MethodSummary:
         """What a method did on a dataset; nothing if it was not asked."""
@@ -40,7 +43,7 @@ class Board:
 def board_of(results: Results, summaries: Summaries) -> Board:
     """The averages of a run."""
     titles = {dataset: results.title(dataset) for dataset in results.datasets}
-    return Board(titles, results.methods, summaries)
+    return Board(titles, results.methods, summaries, results.paper)
 
 
 def read_board(path: str | os.PathLike[str]) -> Board:
@@ -77,7 +80,10 @@ def _board(lines: Iterable[Sequence[str]]) -> Board:
     known_titles = {entry.name: entry.title for entry in list_datasets()}
     titles: dict[str, str] = {}
     ends: list[tuple[tuple[str, str], str, float]] = []
-    for table, dataset, method, metric, ours, _, _ in lines:
+    # A report of validation graphs has no published values.
+    comparable = False
+    for table, dataset, method, metric, ours, _, printed in lines:
+        comparable |= bool(printed)
         if table not in _TABLES or not ours:
             continue
         titles.setdefault(dataset, known_titles.get(dataset, dataset))
@@ -95,6 +101,5 @@ def _board(lines: Iterable[Sequence[str]]) -> Board:
         pair = (end, high) if side == "low" else (low, end)
         values[key][name] = replace(average, interval=pair)
     methods = tuple(dict.fromkeys(method for _, method in values))
-    return Board(
-        titles, methods, {key: MethodSummary(values=known) for key, known in values.items()}
-    )
+    summaries = {key: MethodSummary(values=known) for key, known in values.items()}
+    return Board(titles, methods, summaries, Paper(comparable))

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.aims import aims_table
+from edgeflip.bench.report.cells import cell_tables
 from edgeflip.bench.report.facts import fact_tables
 from edgeflip.bench.report.overview import overview_tables
-from edgeflip.bench.report.results import Results
+from edgeflip.bench.report.published import Paper
+from edgeflip.bench.report.results import Results, Row
 from edgeflip.bench.report.summary import (
     MethodSummary,
     Summaries,
@@ -25,7 +27,7 @@ from edgeflip.bench.report.tables import (
     without_empty_columns,
 )
 from edgeflip.bench.report.versus import OURS, versus_table
-from edgeflip.metrics import METRICS, Average, Metric, over_seeds
+from edgeflip.metrics import METRICS, Average, Metric, average
 
 Lines = tuple[tuple[Metric, ...], ...]
 
@@ -76,7 +78,8 @@ TIMES = Layout(
 )
 OTHER = Layout("other", "Metrics that no other table shows.", "Other measures: ")
 
-OPTIONAL = ("labels", "additions", "versus", "aims", "other")
+# The table of what is far has become part of the cells; reports of before have its file.
+OPTIONAL = ("far", "verdicts", "cells", "labels", "additions", "versus", "aims", "other")
 """Tables that not every report has."""
 
 _PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plausibility"}
@@ -84,11 +87,12 @@ _PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plaus
 
 def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[ReportTable]:
     """Every table of the report, in the order of the paper, the facts of the run last."""
-    # The aims are edgeflip's own, not those of whatever stands in its place.
-    aims = aims_table(results, summaries) if ours == OURS else None
+    # The aims are edgeflip's own, not those of whatever stands in its place, and of test graphs.
+    aims = aims_table(results, summaries) if ours == OURS and results.paper.comparable else None
     compared = (versus_table(results, ours), aims)
     return [
         *overview_tables(results, summaries),
+        *cell_tables(results),
         *(table for table in compared if table is not None),
         *(_by_method(results, summaries, layout) for layout in (QUALITY, MOTIF, MINIMALITY, NOISE)),
         factual_table(results),
@@ -154,7 +158,13 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
             known = [summaries.get((dataset, method), MethodSummary()) for method in methods]
             lines = _where_asked(every, known)
             cells = [
-                _cell(dataset, method, lines, summaries.get((dataset, method), MethodSummary()))
+                _cell(
+                    results.paper,
+                    dataset,
+                    method,
+                    lines,
+                    summaries.get((dataset, method), MethodSummary()),
+                )
                 for method in methods
             ]
             head = (results.title(dataset), name) if named else (results.title(dataset),)
@@ -164,7 +174,7 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
         title=_headings(measures.values(), layout.intro),
         note=layout.note,
         head=("Dataset", "Measure") if named else ("Dataset",),
-        columns=tuple(paper.label(method) for method in methods),
+        columns=tuple(results.label(method) for method in methods),
         rows=tuple(rows),
         methods=methods,
     )
@@ -184,10 +194,12 @@ def _where_asked(lines: Lines, known: Sequence[MethodSummary]) -> Lines:
     )
 
 
-def _cell(dataset: str, method: str, lines: Lines, summary: MethodSummary) -> Cell:
+def _cell(
+    published: Paper, dataset: str, method: str, lines: Lines, summary: MethodSummary
+) -> Cell:
     return tuple(
         tuple(
-            Entry.of(metric, summary[metric.name], paper.printed_for(dataset, method, metric))
+            Entry.of(metric, summary[metric.name], published.printed_for(dataset, method, metric))
             for metric in line
         )
         for line in lines
@@ -206,7 +218,7 @@ def factual_table(results: Results) -> ReportTable:
             # Without denoising there is nothing to say about it.
             lines = _lines(metrics[:1] if mark == "-DeN" else metrics)
             summary = summarize_methods(results, dataset, variants)
-            cells.append(_cell(dataset, variants[0], lines, summary))
+            cells.append(_cell(results.paper, dataset, variants[0], lines, summary))
         rows.append(TableRow((results.title(dataset),), mark_best(cells), dataset))
     return ReportTable(
         key="factual",
@@ -234,10 +246,14 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
         found = {
             number for method in results.methods for number in summaries[dataset, method].classes
         }
-        for target in [*sorted(found | paper.published_classes(dataset)), None]:
+        for target in [*sorted(found | results.paper.classes(dataset)), None]:
             cells = [
                 _class_cell(
-                    dataset, method, target, summaries.get((dataset, method), MethodSummary())
+                    results.paper,
+                    dataset,
+                    method,
+                    target,
+                    summaries.get((dataset, method), MethodSummary()),
                 )
                 for method in methods
             ]
@@ -251,19 +267,21 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
         "the plain question, as in the first table. The paper prints classes for the one-hot "
         "variants only.",
         head=("Dataset", "Target"),
-        columns=tuple(paper.label(method) for method in methods),
+        columns=tuple(results.label(method) for method in methods),
         rows=tuple(rows),
         methods=methods,
     )
 
 
-def _class_cell(dataset: str, method: str, target: int | None, summary: MethodSummary) -> Cell:
+def _class_cell(
+    published: Paper, dataset: str, method: str, target: int | None, summary: MethodSummary
+) -> Cell:
     entries = []
     for metric in class_metrics():
-        ours, printed = summary[metric.name], paper.printed_for(dataset, method, metric)
+        ours, printed = summary[metric.name], published.printed_for(dataset, method, metric)
         if target is not None:
             ours = summary.classes.get(target, {}).get(metric.name, Average())
-            printed = paper.published_by_class(dataset, method, target, metric.name)
+            printed = published.by_class(dataset, method, target, metric.name)
         key = f"{metric.name} to {'any' if target is None else target}"
         entries.append(Entry.of(replace(metric, name=key), ours, printed))
     # Two beside each other, as in the table of quality, and the rest below.
@@ -283,8 +301,12 @@ def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
             if any(metric.level == "answer" for metric in line)
             or any(summary[metric.name].value is not None for summary in known for metric in line)
         )
-        cells = mark_best([_cell(dataset, "", shown, summary) for summary in known])
-        rows.append(TableRow((results.title(dataset),), (_unedited(shown, known), *cells), dataset))
+        cells = mark_best([_cell(results.paper, dataset, "", shown, summary) for summary in known])
+        rows.append(
+            TableRow(
+                (results.title(dataset),), (_unedited(shown, results, dataset), *cells), dataset
+            )
+        )
     return ReportTable(
         key="plausibility",
         title=_headings([lines], "Plausibility: "),
@@ -294,23 +316,26 @@ def plausibility_table(results: Results, summaries: Summaries) -> ReportTable:
         "hope for. Only molecules have the share that is chemically possible. The paper prints none of "
         "these.",
         head=("Dataset",),
-        columns=("unedited graphs", *(paper.label(method) for method in results.methods)),
+        columns=("unedited graphs", *(results.label(method) for method in results.methods)),
         rows=tuple(rows),
         methods=("unedited graphs", *results.methods),
     )
 
 
-def _unedited(lines: Lines, known: Sequence[MethodSummary]) -> Cell:
+def _unedited(lines: Lines, results: Results, dataset: str) -> Cell:
     """What the graphs have before they are edited, where that can be said."""
+    seeds: dict[int, list[Row]] = {}
+    for row in results.plausibility:
+        if row["dataset"] == dataset:
+            seeds.setdefault(row.get("seed", -1), []).append(row)
     compared = [[metric for metric in line if metric.level == "graphs"] for line in lines]
     return tuple(
         tuple(
-            Entry(
-                metric.name,
-                metric.style,
-                ours=over_seeds(
-                    summary[f"baseline_{metric.name}"].value for summary in known
-                ).value,
+            Entry.of(
+                replace(metric, direction=None),
+                average(
+                    [row.get(f"baseline_{metric.name}") for row in rows] for rows in seeds.values()
+                ),
             )
             for metric in line
         )

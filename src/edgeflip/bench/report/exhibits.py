@@ -14,7 +14,7 @@ from pydantic import Field
 from edgeflip.bench.report.figures import ReportFigure
 from edgeflip.bench.report.published import label
 from edgeflip.bench.report.results import Results, Row, read_results
-from edgeflip.bench.spec import OwnData
+from edgeflip.bench.spec import SPLITS, OwnData, Split, graphs_of
 from edgeflip.core import FREE, EditSet, PairEdits
 from edgeflip.datasets import DatasetBundle, load_dataset
 from edgeflip.draw import Exhibit, draw_grid
@@ -113,9 +113,10 @@ def exhibits_of(
             own = [row for row in rows if row["method"] == name and row.get("output")]
             chosen = [("", row) for row in own] if all_of else list(_chosen(own))
             for mark, row in chosen:
-                title = f"{results.title(dataset)} {row['graph']}"
+                part = "" if results.split == "test" else f"{results.split} "
+                title = f"{results.title(dataset)} {part}{row['graph']}"
                 try:
-                    answer = answer_of(row, bundle)
+                    answer = answer_of(row, bundle, results.split)
                 except EdgeflipError as error:
                     notes.append(f"{title} by {label(name)} is not shown: {error}")
                     continue
@@ -151,7 +152,7 @@ def _chosen(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
         yield "failure", failed[0]
 
 
-def answer_of(row: Row, bundle: DatasetBundle) -> CounterfactualSet:
+def answer_of(row: Row, bundle: DatasetBundle, split: Split = "test") -> CounterfactualSet:
     """What a row says, as an answer; the certificate is not among it.
 
     Raises:
@@ -160,13 +161,14 @@ def answer_of(row: Row, bundle: DatasetBundle) -> CounterfactualSet:
     shown = _ShownRow.of(row)
     outputs = [shown.output, *([shown.output_after] if shown.output_after else [])]
     classes = len(bundle.class_names or shown.output)
-    if shown.graph >= len(bundle.test) or {len(output) for output in outputs} != {classes}:
+    graphs = graphs_of(bundle, split)
+    if shown.graph >= len(graphs) or {len(output) for output in outputs} != {classes}:
         raise ArtifactError(
-            f"expected a row about one of {len(bundle.test)} test graphs and {classes} classes, got graph "
+            f"expected a row about one of {len(graphs)} {SPLITS[split]} and {classes} classes, got graph "
             f"{shown.graph} and {', '.join(str(len(output)) for output in outputs)} probabilities; give the "
             "data of the run."
         )
-    space = PairEdits.of(bundle.test[shown.graph], FREE, bundle.fill)
+    space = PairEdits.of(graphs[shown.graph], FREE, bundle.fill)
     entries: tuple[Counterfactual, ...] = ()
     if shown.found and shown.output_after:
         edits = EditSet(added=frozenset(shown.added), removed=frozenset(shown.removed))

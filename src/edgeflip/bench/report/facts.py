@@ -9,6 +9,7 @@ from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, without_paths
 from edgeflip.bench.report.summary import Summaries, failures, time_shares
 from edgeflip.bench.report.tables import NOTHING, Cell, Entry, ReportTable, TableRow, write_number
+from edgeflip.bench.spec import SPLITS
 from edgeflip.metrics import over_seeds
 
 STATUSES = ("found", "exhausted", "timeout", "out_of_calls", "not_applicable", "error")
@@ -41,7 +42,16 @@ def _method_table(results: Results) -> ReportTable:
         chemistry = "kept" if method.get("chemistry") else "not asked"
         fits = [row for row in results.fits if row["method"] == label]
         differs = _joined(name for row in fits for name in row.get("differs") or ())
-        cells = (str(method["name"]), profile, settings or NOTHING, differs, chemistry, where)
+        seeds = method.get("seeds") or results.spec.get("seeds") or ()
+        cells = (
+            str(method["name"]),
+            profile,
+            settings or NOTHING,
+            differs,
+            chemistry,
+            where,
+            _joined(seeds),
+        )
         rows.append(TableRow((paper.label(label),), cells))
     return ReportTable(
         key="methods",
@@ -57,6 +67,7 @@ def _method_table(results: Results) -> ReportTable:
             "not as published",
             "rules of chemistry",
             "datasets",
+            "seeds",
         ),
         rows=tuple(rows),
     )
@@ -77,23 +88,24 @@ def _oracle_table(results: Results) -> ReportTable:
         }
         accuracy = over_seeds(row.get("accuracy") for row in oracles)
         training = over_seeds(row.get("seconds") for row in oracles)
-        printed = paper.published_accuracy(dataset)
+        printed = results.paper.accuracy(dataset)
         cells: tuple[Cell, ...] = (
             ((Entry("oracle_accuracy", "share", 0, accuracy.value, accuracy.sd, printed),),),
             ((Entry("oracle_seconds", "seconds", 0, training.value, training.sd),),),
-            _joined(row.get("test_graphs") for row in oracles),
+            _joined(row.get(f"{results.split}_graphs") for row in oracles),
             str(len(graphs)),
             _joined(row.get("seed") for row in oracles),
             _joined(row.get("origin") for row in oracles),
         )
         rows.append(TableRow((results.title(dataset),), cells, dataset))
+    printed_accuracy = " (the paper's in parentheses)" if results.paper.comparable else ""
     return ReportTable(
         key="oracles",
         title="Oracles and graphs",
-        note="Test accuracy of the explained models (the paper's in parentheses) and how many "
-        "graphs were explained, every seed counted.",
+        note=f"Accuracy of the explained models on the {SPLITS[results.split]}{printed_accuracy} and "
+        "how many graphs were explained, every seed counted.",
         head=("Dataset",),
-        columns=("accuracy", "training s", "test graphs", "explained", "seeds", "data"),
+        columns=("accuracy", "training s", SPLITS[results.split], "explained", "seeds", "data"),
         rows=tuple(rows),
         methods=("oracle", "oracle"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.board import Board
 from edgeflip.bench.report.headlines import Claim, Standing, headline
+from edgeflip.bench.report.published import Paper
 from edgeflip.bench.report.versus import OURS
 from edgeflip.draw import (
     Axes,
@@ -151,7 +153,7 @@ def _size_picture(board: Board, ours: str) -> ReportFigure | None:
         return summary["size"].value, summary["validity"].value
 
     def printed(dataset: str, method: str) -> _Place:
-        size, validity = (paper.published(dataset, method, name) for name in ("size", "validity"))
+        size, validity = (board.paper.value(dataset, method, name) for name in ("size", "validity"))
         return size, validity
 
     chart = _comparison(
@@ -176,7 +178,7 @@ def _cost_picture(board: Board, ours: str) -> ReportFigure | None:
     chart = _comparison(
         board,
         ours,
-        (measured, _published_cost),
+        (measured, partial(_published_cost, board.paper)),
         _COST,
         Axes("seconds per graph", "validity × fidelity", "s", "s"),
         "Validity × fidelity against wall seconds per graph; published times are of another machine.",
@@ -189,11 +191,11 @@ def _cost_picture(board: Board, ours: str) -> ReportFigure | None:
     return None if chart is None else ReportFigure("cost", "Quality against time", note, chart)
 
 
-def _published_cost(dataset: str, method: str) -> _Place:
-    seconds = paper.published(dataset, method, "seconds")
-    factual = paper.published(dataset, method, "factual_seconds") or 0.0
+def _published_cost(published: Paper, dataset: str, method: str) -> _Place:
+    seconds = published.value(dataset, method, "seconds")
+    factual = published.value(dataset, method, "factual_seconds") or 0.0
     quality = _product(
-        *(paper.published(dataset, method, name) for name in ("validity", "fidelity"))
+        *(published.value(dataset, method, name) for name in ("validity", "fidelity"))
     )
     return (None if seconds is None else seconds + factual), quality
 

@@ -1,4 +1,4 @@
-"""The main numbers at a glance, and where they are far from the published ones."""
+"""The main numbers at a glance, by predicted class and by additions too."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
-from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, Row, has_size
-from edgeflip.bench.report.summary import MethodSummary, Summaries, summarize_run
+from edgeflip.bench.report.summary import Summaries, summarize_run
 from edgeflip.bench.report.tables import (
     NOTHING,
     Cell,
@@ -17,29 +16,18 @@ from edgeflip.bench.report.tables import (
     TableRow,
     flat,
     mark_best,
-    write_number,
 )
-from edgeflip.metrics import METRICS, Metric
-
-FAR = 0.15
-"""Validities that differ by more are far from each other."""
-
-FACTOR = 2.0
-"""Sizes that differ by a larger factor are far from each other."""
+from edgeflip.metrics import METRICS, Metric, over_seeds
 
 MOST_ADDED = (0, 1, 3, 10)
 """Limits of the additions by which answers are counted."""
 
-# A version on a smaller scale is held against the published method all the same.
-_SAME_AS = {"d4explainer (reduced)": "d4explainer"}
-
 
 def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
-    """The main numbers of all methods, by predicted class too, and what stands out."""
+    """The main numbers of all methods, by predicted class and by additions too."""
     optional = (label_table(results), additions_table(results))
     return [
         overview_table(results, summaries),
-        far_table(results, summaries),
         *(table for table in optional if table.rows),
     ]
 
@@ -47,7 +35,7 @@ def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]
 def overview_table(results: Results, summaries: Summaries) -> ReportTable:
     """A row per dataset and method."""
     rows = [
-        TableRow((results.title(dataset), paper.label(method)), cells, dataset)
+        TableRow((results.title(dataset), results.label(method)), cells, dataset)
         for dataset in results.datasets
         for method, cells in _compared(results, summaries, dataset, printed=True)
     ]
@@ -74,7 +62,7 @@ def label_table(results: Results) -> ReportTable:
             part = replace(results, graphs=graphs)
             name = results.class_name(dataset, label)
             rows += [
-                TableRow((results.title(dataset), name, paper.label(method)), cells, dataset)
+                TableRow((results.title(dataset), name, results.label(method)), cells, dataset)
                 for method, cells in _compared(part, summarize_run(part), dataset, printed=False)
             ]
     return _overview(
@@ -119,7 +107,7 @@ def _compared(
     methods = [method for method in results.methods if summaries[dataset, method].graphs]
     columns = []
     for metric in _columns():
-        theirs = {method: paper.printed_for(dataset, method, metric) for method in methods}
+        theirs = {method: results.paper.printed_for(dataset, method, metric) for method in methods}
         entries = [
             Entry.of(
                 metric, summaries[dataset, method][metric.name], theirs[method] if printed else None
@@ -128,49 +116,6 @@ def _compared(
         ]
         columns.append(mark_best([((entry,),) for entry in entries]))
     return zip(methods, zip(*columns, strict=True), strict=True)
-
-
-def far_table(results: Results, summaries: Summaries) -> ReportTable:
-    """Methods whose validity or size is far from the published one."""
-    rows, compared = [], 0
-    for (dataset, method), summary in summaries.items():
-        name = _SAME_AS.get(method, method)
-        if not summary.graphs or paper.published(dataset, name, "validity") is None:
-            continue
-        compared += 1
-        far = _far(dataset, name, summary)
-        if far:
-            cells: list[Cell] = []
-            for metric in (METRICS["validity"], METRICS["size"]):
-                printed = paper.printed_for(dataset, name, metric)
-                cells.append(((Entry.of(metric, summary[metric.name], printed),),))
-            head = (results.title(dataset), paper.label(method))
-            rows.append(TableRow(head, (*cells, " and ".join(far)), dataset))
-    return ReportTable(
-        key="far",
-        title="Far from the published values",
-        note=f"Validity off by more than {write_number(FAR, 'share')}, or size by more than a factor of "
-        f"{FACTOR:g}: {len(rows)} of {compared} methods and datasets with published values.",
-        head=("Dataset", "Method"),
-        columns=("validity", "size", "far in"),
-        rows=tuple(rows),
-    )
-
-
-def _far(dataset: str, method: str, summary: MethodSummary) -> list[str]:
-    names = []
-    for name in ("validity", "size"):
-        ours, theirs = summary[name].value, paper.published(dataset, method, name)
-        if ours is None or theirs is None:
-            continue
-        # Rounded, so that a difference of exactly .15 is not far by the last digit of a float.
-        is_far = (
-            round(abs(ours - theirs), 6) > FAR
-            if name == "validity"
-            else max(ours / theirs, theirs / ours) > FACTOR
-        )
-        names += [name] if is_far else []
-    return names
 
 
 def additions_table(results: Results) -> ReportTable:
@@ -186,7 +131,7 @@ def additions_table(results: Results) -> ReportTable:
             if any(row.get("found") and row.get("added") for row in graphs):
                 limits = (*MOST_ADDED, None)
                 cells = tuple(_few_additions(graphs, limit) for limit in limits)
-                head = (results.title(dataset), paper.label(method))
+                head = (results.title(dataset), results.label(method))
                 rows.append(TableRow(head, cells, dataset))
     return ReportTable(
         key="additions",
@@ -200,12 +145,24 @@ def additions_table(results: Results) -> ReportTable:
 
 
 def _few_additions(graphs: Sequence[Row], limit: int | None) -> str:
+    """Validity, mean and median of the sizes, each of a seed first and then over the seeds."""
+    seeds: dict[int, list[Row]] = {}
+    for row in graphs:
+        seeds.setdefault(row.get("seed", -1), []).append(row)
     sizes = [
-        row["size"]
-        for row in graphs
-        if has_size(row) and (limit is None or len(row.get("added") or ()) <= limit)
+        [
+            row["size"]
+            for row in rows
+            if has_size(row) and (limit is None or len(row.get("added") or ()) <= limit)
+        ]
+        for rows in seeds.values()
     ]
-    if not sizes:
+    if not any(sizes):
         return NOTHING
-    numbers = (len(sizes) / len(graphs), fmean(sizes), float(median(sizes)))
-    return " / ".join(write_number(number, "number") for number in numbers)
+    shares = [len(own) / len(rows) for own, rows in zip(sizes, seeds.values(), strict=True)]
+    found = [own for own in sizes if own]
+    averages = (over_seeds(shares), over_seeds(map(fmean, found)), over_seeds(map(median, found)))
+    return " / ".join(
+        f"{entry.text} {entry.detail}".rstrip()
+        for entry in (Entry("", "number", ours=one.value, sd=one.sd) for one in averages)
+    )

@@ -15,15 +15,22 @@ from edgeflip.bench.report.render import (
 from edgeflip.bench.report.results import Results, without_paths
 from edgeflip.bench.report.summary import time_shares
 from edgeflip.bench.report.tables import ReportTable
+from edgeflip.bench.spec import SPLITS
 from edgeflip.draw import report_document, svg_part
 
+_PAPER = "In every cell ours stands first and the paper's value after it in parentheses."
+_NO_PAPER = (
+    "Validation graphs were explained, by methods that learned from training graphs alone. What was "
+    "published is of test graphs and cannot be compared, so it is left out, even where a note speaks of it."
+)
 _INTRO = (
-    "In every cell ours stands first and the paper's value after it in parentheses; bold is the best "
-    "of the measured methods in its row, as rounded. “–” is undefined or not measured. With two seeds "
-    "or more, ± is the standard deviation over seeds. Arrows say whether more or less is better."
+    "Bold is the best of the measured methods in its row, as rounded. “–” is undefined or not measured. With "
+    "two seeds or more, ± is the standard deviation over seeds; a method that was run with fewer seeds than "
+    "the others says so. Arrows say whether more or less is better."
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
-    ("Overview", ("overview", "far")),
+    ("Overview", ("overview",)),
+    ("Cell by cell", ("verdicts", "cells")),
     ("Quality", ("quality", "size", "motif", "minimality", "additions")),
     ("Answers to look at", ()),
     ("Head to head", ("versus", "aims")),
@@ -52,6 +59,11 @@ class Report:
         spec = self.results.spec
         return str(spec.get("title") or self.results.meta.get("spec_name") or "Benchmark")
 
+    @property
+    def intro(self) -> str:
+        """How to read the tables."""
+        return f"{_PAPER if self.results.paper.comparable else _NO_PAPER} {_INTRO}"
+
     def facts(self) -> list[tuple[str, str]]:
         """What was run, when and with what."""
         meta = self.results.meta
@@ -68,6 +80,7 @@ class Report:
             ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
             ("Machine", str(meta.get("machine") or "")),
             ("Profile", str(self.results.spec.get("profile") or "")),
+            ("Graphs", SPLITS[self.results.split]),
             ("Seeds", ", ".join(str(seed) for seed in self.results.spec.get("seeds") or ())),
             ("Spec", f"{meta.get('spec_name') or ''} {str(meta.get('spec_checksum') or '')[:12]}"),
             ("Overhead", overhead),
@@ -90,7 +103,7 @@ def markdown_page(report: Report) -> str:
     """The report in Markdown; pictures are files beside it."""
     lines = [f"# {escape_markdown(report.title)}", ""]
     lines += [f"- {name}: {escape_markdown(value)}" for name, value in report.facts()]
-    lines += ["", _INTRO, ""]
+    lines += ["", report.intro, ""]
     notes = (*report.results.notes, *report.answer_notes)
     lines += [f"> Note: {escape_markdown(note)}\n" for note in notes]
     for title, parts in report.sections():
@@ -118,7 +131,7 @@ def html_page(report: Report) -> str:
         '<main class="page report">',
         f"<h1>{escape_html(report.title)}</h1>",
         f'<dl class="backing">\n{facts}\n</dl>',
-        f"<p>{escape_html(_INTRO)}</p>",
+        f"<p>{escape_html(report.intro)}</p>",
         *(
             f"<p><strong>Note:</strong> {escape_html(note)}</p>"
             for note in (*report.results.notes, *report.answer_notes)

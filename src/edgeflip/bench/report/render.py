@@ -153,11 +153,19 @@ def latex_table(table: ReportTable) -> str:
     body = [r" & ".join(row) + r" \\" for row in rows] or [
         rf"\multicolumn{{{len(head)}}}{{c}}{{None.}} \\"
     ]
+    entries = [entry for row in table.rows for cell in row.cells for entry in flat(cell)]
+    bold = "best of ours" if any(entry.best for entry in entries) else ""
+    paper = "the paper" if any(entry.paper is not None for entry in entries) else ""
+    marks = [("Bold", bold), ("In parentheses", paper)]
+    caption = [
+        f"{escape_latex(table.title)}.",
+        escape_latex(table.note),
+        *(f"{mark}: {meaning}." for mark, meaning in marks if meaning),
+    ]
     lines = [
         r"% needs \usepackage{booktabs} and \usepackage{graphicx}",
         r"\begin{table}[t]",
-        rf"\caption{{{escape_latex(table.title)}. {escape_latex(table.note)} Bold: best of ours; "
-        r"in parentheses: the paper.}",
+        rf"\caption{{{' '.join(caption)}}}",
         rf"\label{{tab:edgeflip-{table.key}}}",
         r"\centering",
         r"\resizebox{\linewidth}{!}{%",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from edgeflip.bench.folder import check_rows_are_there, read_meta
+from edgeflip.bench.folder import check_rows_are_there, read_meta, split_of
 from edgeflip.bench.report.older import modern
+from edgeflip.bench.report.published import Paper, label
 from edgeflip.bench.shapes import check_row
+from edgeflip.bench.spec import Split
 from edgeflip.errors import ArtifactError
 from edgeflip.support import RESULTS, ReadRows, as_path, key_of, read_rows
 
@@ -48,6 +51,16 @@ class Results:
         return self.meta.get("spec") or {}
 
     @property
+    def split(self) -> Split:
+        """Which graphs were explained."""
+        return split_of(self.meta)
+
+    @property
+    def paper(self) -> Paper:
+        """What was published of the same graphs, which are the test graphs."""
+        return Paper(comparable=self.split == "test")
+
+    @property
     def datasets(self) -> tuple[str, ...]:
         """Datasets in the order of the spec, then others in the order measured; no skipped ones."""
         measured = [row["dataset"] for row in (*self.oracles, *self.fits, *self.graphs)]
@@ -62,6 +75,31 @@ class Results:
         measured = [row["method"] for row in (*self.fits, *self.graphs)]
         labels = [method.get("label") for method in self.spec.get("methods") or ()]
         return _distinct([*(label for label in labels if label in measured), *measured])
+
+    @cached_property
+    def _seeds(self) -> Mapping[str, Sequence[int]]:
+        """With how many seeds each method was run, as the datasets have it."""
+        found: dict[str, dict[str, set[Any]]] = {}
+        for row in self.graphs:
+            seeds = found.setdefault(row["method"], {}).setdefault(row["dataset"], set())
+            seeds.add(row.get("seed"))
+        return {
+            method: sorted({len(seeds) for seeds in by_dataset.values()})
+            for method, by_dataset in found.items()
+        }
+
+    def label(self, method: str) -> str:
+        """How a method is called in tables; if it was run with fewer seeds than the run, it says so.
+
+        Example:
+            >>> rows = ({"method": "cf2", "dataset": "mine", "seed": 0},)
+            >>> Results({"spec": {"seeds": [0, 1]}}, rows).label("cf2")
+            'CF² (1 of 2 seeds)'
+        """
+        counts, whole = self._seeds.get(method, ()), len(self.spec.get("seeds") or ())
+        if not counts or min(counts) >= whole:
+            return label(method)
+        return f"{label(method)} ({'–'.join(map(str, counts))} of {whole} seeds)"
 
     def title(self, dataset: str) -> str:
         """How a dataset is called in tables."""
@@ -99,14 +137,14 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
     path = location / RESULTS
     read = read_rows(path, all_signed=bool(meta.get("row_checksums")))
     for row in read.rows:
-        check_row(row, path)
+        check_row(row, path, split_of(meta))
     kinds: dict[str, list[Row]] = {}
     rows = {key_of(row): row for row in read.rows}
     for row in rows.values():
         today = modern(row)
         if today is not row:
             # Of an older row some values stood elsewhere.
-            check_row(today, path)
+            check_row(today, path, split_of(meta))
         kinds.setdefault(str(row["kind"]), []).append(today)
     return Results(
         meta=meta,

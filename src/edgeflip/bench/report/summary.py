@@ -45,7 +45,7 @@ class Failure:
 
     Attributes:
         reason: What the method or the error said about the first of them.
-        graphs: Their places in the test set; the same place under two seeds counts twice.
+        graphs: Their places in the split; the same place under two seeds counts twice.
     """
 
     dataset: str
@@ -93,6 +93,17 @@ def class_metrics() -> list[Metric]:
     return [metric for metric in METRICS.values() if "targets" in metric.also]
 
 
+def answer_to(row: Row, target: int) -> Mapping[str, Any] | None:
+    """What came when a graph was asked for a class; None for a graph that is of that class already.
+
+    A graph that was never asked, such as after an error, counts as one without an answer.
+    """
+    if row.get("label") is None or row["label"] == target:
+        return None
+    nothing = {metric.name: metric.of(AnswerCase()) for metric in class_metrics()}
+    return (row.get("targets") or {}).get(str(target)) or nothing
+
+
 def failures(results: Results) -> list[Failure]:
     """Graphs without a counterfactual, or with an error later on, grouped by how and why it ended."""
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
@@ -137,16 +148,10 @@ def _by_class(seeds: Sequence[Rows]) -> dict[int, dict[str, Average]]:
     """Averages by target class; a graph counts unless it is of that class already."""
     asked = [rows for rows in seeds if any(row.get("targets") for row in rows)]
     classes = {int(key) for rows in asked for row in rows for key in row.get("targets") or ()}
-    # A graph that was never asked, such as after an error, counts as one without an answer.
-    nothing = {metric.name: metric.of(AnswerCase()) for metric in class_metrics()}
     tables = {}
     for number in sorted(classes):
         answers = [
-            [
-                (row.get("targets") or {}).get(str(number)) or nothing
-                for row in rows
-                if row.get("label") is not None and row["label"] != number
-            ]
+            [answer for row in rows if (answer := answer_to(row, number)) is not None]
             for rows in asked
         ]
         tables[number] = {metric.name: _average(metric, answers) for metric in class_metrics()}

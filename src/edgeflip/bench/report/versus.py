@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Literal, TypeAlias
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.results import Results, Row
 from edgeflip.bench.report.tables import NOTHING, ReportTable, TableRow, write_number
-from edgeflip.metrics import METRICS, Metric, Style
+from edgeflip.metrics import METRICS, Metric, Style, bootstrap_interval, mean_over_seeds
 
 OURS = "edgeflip"
 """The column that is compared with the others, unless another is named."""
@@ -21,6 +20,9 @@ Verdict: TypeAlias = Literal["won", "tied", "lost"]
 
 # Clocks are not to be trusted further than this.
 _SAME_TIME = 0.1
+
+# Sums of floats differ by less.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Contest:
 
     @property
     def style(self) -> Style:
-        """How its numbers are written: two decimals decide, also where a table shows three."""
+        """How its numbers are written: with two decimals, also where a table shows three."""
         return "share" if self.metric.style == "share3" else self.metric.style
 
     @property
@@ -52,40 +54,51 @@ class Contest:
         value: float | None = row.get(self.metric.name)
         return value
 
+    def pairs(self, mine: dict[Key, Row], other: dict[Key, Row]) -> dict[Key, tuple[float, float]]:
+        """The values of both where both have one."""
+        found = {
+            key: (self.value(mine[key]), self.value(other[key]))
+            for key in mine.keys() & other.keys()
+        }
+        return {
+            key: (ours, theirs)
+            for key, (ours, theirs) in sorted(found.items())
+            if ours is not None and theirs is not None
+        }
+
     def values(self, mine: dict[Key, Row], other: dict[Key, Row]) -> tuple[float, float] | None:
         """The means of both, None where one has none."""
-        sides = [
-            {key: value for key, row in rows.items() if (value := self.value(row)) is not None}
-            for rows in (mine, other)
-        ]
-        # Where only answers count, only graphs that both answered; otherwise all that both were asked.
-        both = mine.keys() & other.keys()
-        if self.metric.only_found:
-            both = sides[0].keys() & sides[1].keys()
-        sides = [{key: side[key] for key in sorted(side.keys() & both)} for side in sides]
-        if not all(sides):
+        pairs = self.pairs(mine, other)
+        if not pairs:
             return None
-        return fmean(sides[0].values()), fmean(sides[1].values())
+        sides = ({key: pair[side] for key, pair in pairs.items()} for side in (0, 1))
+        ours, theirs = map(mean_over_seeds, sides)
+        return ours, theirs
 
-    def verdict(self, mine: float, other: float) -> Verdict:
-        """Who is better, as written; times within a tenth of each other are the same."""
-        if self.ratio:
-            gap = 0.0 if abs(mine - other) <= _SAME_TIME * max(mine, other) else other - mine
-        else:
-            gap = self.metric.better * self._gap(mine, other)
-        return "tied" if gap == 0 else "won" if gap > 0 else "lost"
+    def verdict(self, mine: dict[Key, Row], other: dict[Key, Row]) -> Verdict:
+        """Who is better: tied where the interval of the mean difference contains 0.
+
+        Graphs are drawn again, each with the values of both under all seeds. Times within a tenth of each
+        other are the same whatever the interval says.
+        """
+        differences = {
+            key: ours - theirs for key, (ours, theirs) in self.pairs(mine, other).items()
+        }
+        interval, means = bootstrap_interval(differences), self.values(mine, other)
+        if interval is None or means is None or (interval[0] <= _SAME and interval[1] >= -_SAME):
+            return "tied"
+        if self.ratio and abs(means[0] - means[1]) <= _SAME_TIME * max(means):
+            return "tied"
+        return "won" if self.metric.better * (means[0] - means[1]) > 0 else "lost"
 
     def by(self, mine: float, other: float) -> str:
-        """By how much."""
+        """By how much, as the difference of what is written."""
         if self.ratio:
             low, high = sorted((mine, other))
             return f"{high / low:.1f} ×" if low > 0 else NOTHING
-        return write_number(abs(self._gap(mine, other)), self.style)
-
-    def _gap(self, mine: float, other: float) -> float:
-        """The difference of what is written."""
         shown = [float(write_number(value, self.style)) for value in (mine, other)]
-        return shown[0] - shown[1]
+        gap = abs(shown[0] - shown[1])
+        return write_number(gap, self.style) if gap else "less than .01"
 
 
 def contests() -> list[Contest]:
@@ -105,11 +118,12 @@ def versus_table(results: Results, ours: str = OURS) -> ReportTable | None:
         for contest in contests():
             cells = []
             for method in others:
-                pair = contest.values(mine, rows_of(results, dataset, method))
+                theirs = rows_of(results, dataset, method)
+                pair = contest.values(mine, theirs)
                 if pair is None:
                     cells.append(NOTHING)
                     continue
-                verdict = contest.verdict(*pair)
+                verdict = contest.verdict(mine, theirs)
                 verdicts[method].append(verdict)
                 numbers = " : ".join(write_number(value, contest.style) for value in pair)
                 gap = "" if verdict == "tied" else f" by {contest.by(*pair)}"
@@ -132,10 +146,12 @@ def versus_table(results: Results, ours: str = OURS) -> ReportTable | None:
         key="versus",
         title=f"{paper.label(ours)} against each method",
         note="In parentheses ours : theirs. Validity and CPU seconds are over all graphs; the rest are means "
-        "over the graphs that both have a value for, so that nobody gains by leaving hard graphs out. "
-        "Ties are ties as written; times within a tenth of each other are tied.",
+        "over the graphs that both have a value for, so that nobody gains by leaving hard graphs out. Tied "
+        "means that the 95 % interval of the mean difference contains 0, by a paired bootstrap over graphs, "
+        "all seeds of a graph together. A single graph decides nothing, and times within a tenth of each "
+        "other are tied.",
         head=("Dataset", "Measure"),
-        columns=tuple(paper.label(method) for method in others),
+        columns=tuple(results.label(method) for method in others),
         rows=tuple(rows),
         methods=tuple(others),
     )
