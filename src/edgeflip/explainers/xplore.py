@@ -35,8 +35,8 @@ class XPloreConfig:
         beta: What the distance from the full graph is worth (β).
         steps: Steps of gradient descent, at most (K).
         learning_rate: Of the steps (α).
-        published_code: Whether every number falls whatever the model says, as in the published code,
-            where the gradient of the prediction is worked out and does not arrive.
+        published_code: Whether every number falls at a rate of its own whatever the model says, as in
+            the published code, where the gradient of the prediction is worked out and does not arrive.
         minimal: Whether answers with needless edits are replaced by their smaller versions.
     """
 
@@ -108,13 +108,14 @@ class XPlore(MaskExplainer[XPloreConfig]):
             firsts.note(hard != soft.original, flipped)
             if firsts.complete:
                 break
+            missing = 1.0 - decided
             if config.published_code:
-                pull = decided.sum()
+                # A kink in the distance: pairs that are there get no gradient of it.
+                loss = decided.sum() - config.beta * missing.abs().sum()
             else:
                 own = logits.log_softmax(dim=1).gather(1, labels).flatten()
                 # Where a flip is not allowed, the push ends until the old class is back.
-                pull = (own * ~flipped).sum()
-            loss = pull - config.beta * (1.0 - decided).abs().sum()
+                loss = (own * ~flipped).sum() - config.beta * missing.sum()
             (gradient,) = torch.autograd.grad(loss, mask)
             mask = (mask.detach() - config.learning_rate * gradient).requires_grad_()
         return firsts.learned()
