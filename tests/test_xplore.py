@@ -174,3 +174,11 @@ def test_senseless_settings_are_refused(values, message):
         read_settings(XPloreConfig, values, where="a test")
     with pytest.raises(ConfigError, match=message):
         XPloreConfig(**values)
+
+
+def test_taking_edits_back_has_a_budget_of_its_own():
+    explainer = XPlore(XPloreConfig(minimal=True))
+    assert explainer.default_budget().oracle_calls == 10_000
+    answers = explainer.fit([], example_oracle()).explain_many(GRAPHS)
+    # Beside it the prediction, and the check of what is kept.
+    assert max(answer.trace.oracle_calls for answer in answers) <= 10_000 + 30

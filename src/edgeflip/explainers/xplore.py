@@ -18,7 +18,7 @@ from edgeflip.core import PairEdits, padded
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.beginning import Check, PairProblem
 from edgeflip.explainers.edge_masks import FlipRecords, Learned, MaskExplainer, check_positive
-from edgeflip.oracle import SoftGraphs
+from edgeflip.oracle import Budget, SoftGraphs
 from edgeflip.support import STRICT
 
 
@@ -77,6 +77,10 @@ class XPlore(MaskExplainer[XPloreConfig]):
 
     name: ClassVar[str] = "xplore"
     config_type: ClassVar[type[XPloreConfig]] = XPloreConfig
+
+    def default_budget(self) -> Budget:
+        """As many calls as it takes to take needless edits back, and no more: the search asks one."""
+        return Budget(oracle_calls=10_000, seconds=None)
 
     def _wants_minimal(self) -> bool:
         return self.config.minimal
