@@ -4,6 +4,7 @@
     python benchmarks/masks.py --profile paper --methods cf2     # published settings and oracle
     python benchmarks/masks.py --datasets bbbp --graphs 50
     python benchmarks/masks.py --alone                           # one graph at a time
+    python benchmarks/masks.py --methods xplore --settings '{"start": "input", "steps": 500}'
 
 Correctly predicted test graphs; one thread; seconds are CPU seconds per graph, those of `explain_many`
 unless `--alone` is given.
@@ -12,6 +13,7 @@ unless `--alone` is given.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ from edgeflip.datasets import DatasetBundle
 from edgeflip.training.oracles import train_oracle
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
-METHODS = ("cf2", "cf-gnnexplainer", "c2explainer")
+METHODS = ("cf2", "cf-gnnexplainer", "c2explainer", "xplore")
 
 
 def mean(values: list[float]) -> float:
@@ -48,7 +50,9 @@ def measure(
     labels = oracle.predict(test).tolist()
     graphs = [graph for graph, label in zip(test, labels, strict=True) if label == int(graph.y)]
     graphs = graphs[: options.graphs]
-    explainer = make_explainer(method, dataset=bundle.name, profile=options.profile)
+    explainer = make_explainer(
+        method, dataset=bundle.name, profile=options.profile, overrides=options.settings
+    )
     explainer.fit([], oracle)
     started = time.process_time()
     if options.alone:
@@ -65,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("--graphs", type=int, default=None)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--settings", type=json.loads, default={}, help="that replace the preset's")
     options = parser.parse_args(argv)
     torch.set_num_threads(1)
     print(

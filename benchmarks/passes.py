@@ -58,6 +58,7 @@ NAMES = {
     "cf2": "CF²",
     "cf-gnnexplainer": "CF-GNNExplainer",
     "c2explainer": "C2Explainer",
+    "xplore": "XPlore",
     "rsgg-ce": "RSGG-CE",
     "gist": "GIST",
     "random": "Random",
@@ -69,7 +70,7 @@ _AROUND = 2
 
 # Passes of a step of those that learn masks, a pass backward as two: CF² has two versions of the graph, and
 # CF-GNNExplainer looks at the hard mask too. Some passes are left for what was learned.
-_STEP_PASSES = {"cf2": 6, "cf-gnnexplainer": 4, "c2explainer": 3}
+_STEP_PASSES = {"cf2": 6, "cf-gnnexplainer": 4, "c2explainer": 3, "xplore": 3}
 _LEFT = 8
 
 # Graphs whose masks are learned together, before anything of them is written down.
@@ -82,7 +83,9 @@ _DENOISED = 500
 def settings_for(method: str, budget: int) -> dict[str, Any]:
     """The settings that let a method use a budget, as they differ from the preset."""
     if method in _STEP_PASSES:
-        return {"steps": max(1, (budget - _AROUND - _LEFT) // _STEP_PASSES[method])}
+        steps = max(1, (budget - _AROUND - _LEFT) // _STEP_PASSES[method])
+        # As published, XPlore starts a hundred edits away.
+        return {"start": "input", "steps": steps} if method == "xplore" else {"steps": steps}
     if method == "gcfexplainer":
         return {"own_steps": max(400, budget // 4)}
     more: dict[str, dict[str, Any]] = {

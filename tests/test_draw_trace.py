@@ -17,7 +17,7 @@ def texts_of(picture):
     return [item.text for item in picture.scene.items if isinstance(item, Words)]
 
 
-@pytest.mark.parametrize("method", ["c2explainer", "cf2", "cf-gnnexplainer", "random"])
+@pytest.mark.parametrize("method", ["c2explainer", "cf2", "cf-gnnexplainer", "random", "xplore"])
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_the_trace_of_every_method_is_drawn(method, stubborn):
     graphs = example_graphs(6, seed=3)

@@ -134,6 +134,7 @@ LARGE = {
     "cf2": {"learning_rate": 1e308},
     "cf-gnnexplainer": {"learning_rate": 1e308},
     "c2explainer": {"learning_rate": 1e308},
+    "xplore": {"learning_rate": 1e308},
     "gcfexplainer": {"max_inputs": 0},
 }
 

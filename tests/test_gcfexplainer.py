@@ -199,8 +199,8 @@ def test_every_pattern_flips_and_coverage_is_a_brute_force_recount(fitted):
     assert len(fitted.summaries_) == 2
     for summary in fitted.summaries_:
         assert len(summary)
-        members = [g for g in TRAIN if int(oracle.predict([g])[0]) != summary.aim.target]
-        graphs = [members[place] for place in summary.members]
+        graphs = [TRAIN[place] for place in summary.members]
+        assert all(int(oracle.predict([g])[0]) != summary.aim.target for g in graphs)
         for row in range(len(summary)):
             changed = make_graph(9, summary.edges(row), features=0)
             changed.x = graphs[summary.lineage[row]].x

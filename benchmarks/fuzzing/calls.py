@@ -85,7 +85,7 @@ _oracle = {
     "path": st.sampled_from(["auto", "sparse", "dense"]),
     "class_names": st.sampled_from([None, None, ["a", "b"], ("a",)]),
 }
-_methods = ["edgeflip", "random", "cf2", "cf-gnnexplainer", "c2explainer", "dr-cfgnn"]
+_methods = ["edgeflip", "random", "cf2", "cf-gnnexplainer", "c2explainer", "xplore", "dr-cfgnn"]
 
 
 def _snapshot(graph: Any) -> Any:
@@ -235,7 +235,16 @@ def _explain_options() -> Strategy:
         graphs,
         st.one_of(_small_budget, _small_budget, odd.filter(lambda v: v is not None)),
         st.sampled_from(
-            ["edgeflip", "edgeflip", "random", "cf2", "cf-gnnexplainer", "c2explainer", "nothing"]
+            [
+                "edgeflip",
+                "edgeflip",
+                "random",
+                "cf2",
+                "cf-gnnexplainer",
+                "c2explainer",
+                "xplore",
+                "nothing",
+            ]
         ),
     )
 

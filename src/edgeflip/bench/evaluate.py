@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
@@ -18,7 +19,12 @@ from edgeflip.bench.spec import MethodSpec
 from edgeflip.bench.timing import TimedOracle, TooSlowError, hard_limit
 from edgeflip.core import FREE, Edge, EditSet, Noise, add_noise
 from edgeflip.errors import EdgeflipError
-from edgeflip.explainers import CounterfactualExplainer, allowance
+from edgeflip.explainers import (
+    CounterfactualExplainer,
+    ReplacingExplainer,
+    allowance,
+    explainer_class,
+)
 from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Learning, Metric, metrics_of
 from edgeflip.oracle import one_line
 from edgeflip.search import CounterfactualSet
@@ -132,14 +138,18 @@ class Evaluation:
         with _noted(row for row, _ in answered):
             after = self._under_noise([entry for entry in answered if entry[1].found is not None])
         for row, attempt in zip(rows, attempts, strict=True):
-            row |= self._rated(row, attempt, metrics_of("answer"), after.get(row["graph"]))
+            replaced = self._not_replaced
+            with _noted([row]):
+                replaced = self._replaced(attempt.graph)
+            metrics = metrics_of("answer")
+            row |= self._rated(row, attempt, metrics, after.get(row["graph"]), replaced)
         with _noted(row for row, _ in answered):
             self._by_target(answered)
         return rows
 
     def failed_row(self, place: int, reason: str) -> Row:
         """The row of a graph that a method never got to, such as after a failed fit."""
-        case = AnswerCase(molecules=self._molecules)
+        case = AnswerCase(molecules=self._molecules, **self._not_replaced)
         values = {metric.name: metric.of(case) for metric in metrics_of("answer")}
         return {**self._empty_row(place), **values, "error": reason}
 
@@ -237,6 +247,7 @@ class Evaluation:
         attempt: _Attempt,
         metrics: Sequence[Metric],
         after_noise: CounterfactualSet | None = None,
+        replaced: Mapping[str, Any] = MappingProxyType({}),
     ) -> Row:
         """The values of an attempt; what goes wrong is noted in the row."""
         case = AnswerCase(
@@ -248,12 +259,33 @@ class Evaluation:
             wall_seconds=attempt.wall_seconds,
             processor_seconds=attempt.cpu_seconds,
             molecules=self._molecules,
+            **replaced,
         )
         values: Row = dict.fromkeys((metric.name for metric in metrics), None)
         for metric in metrics:
             with _noted([row]):
                 values[metric.name] = metric.of(case)
         return values
+
+    @cached_property
+    def _not_replaced(self) -> Mapping[str, Any]:
+        """What a graph has before a method that could replace it was asked to; nothing where none is."""
+        kind = explainer_class(self.method.name)
+        if not (self.ground.spec.replacements and issubclass(kind, ReplacingExplainer)):
+            return {}
+        return {kind.replaced.replace(" ", "_"): ()}
+
+    def _replaced(self, graph: Data) -> Mapping[str, Any]:
+        """The graph that a method's own paper would put in place of a graph."""
+        explainer, bundle = self.explainer, self.ground.bundle
+        if not (self._not_replaced and isinstance(explainer, ReplacingExplainer)):
+            return {}
+        learned_from = [*bundle.train, *bundle.val]
+        with self.ground.clock.of("explaining"):
+            found = explainer.replacements(
+                graph, learned_from, fill=bundle.fill, seed=self.ground.seed
+            )
+        return dict.fromkeys(self._not_replaced, found)
 
     def _links(self, graph: Data, removed: Collection[Edge]) -> Tensor:
         referee = self.ground.referee

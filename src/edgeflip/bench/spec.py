@@ -154,6 +154,8 @@ class BenchSpec:
         targets: Whether every other class is asked for in turn, for the table by class.
         plausibility: Whether edits are rated by a link predictor, and edited graphs compared with the
             training graphs.
+        replacements: Whether methods that can are also judged by graphs that replace the input, as in
+            their papers.
         data: Your own graphs by the name that they have in `datasets`.
     """
 
@@ -172,6 +174,7 @@ class BenchSpec:
     noise: bool = False
     targets: bool = False
     plausibility: bool = False
+    replacements: bool = False
     data: Mapping[str, OwnData] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         load_explainer,
         make_explainer,
     )
+    from edgeflip.explainers.replacing import Replacement, ReplacingExplainer
     from edgeflip.explainers.with_links import LinkExplainer
 
 # Each name with the file it comes from: a method is loaded when it is used.
@@ -35,6 +36,8 @@ _FILE = {
     "LinkExplainer": "edgeflip.explainers.with_links",
     "OPTIONS": "edgeflip.explainers.options",
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
+    "Replacement": "edgeflip.explainers.replacing",
+    "ReplacingExplainer": "edgeflip.explainers.replacing",
     "SearchInterrupted": "edgeflip.explainers.interruption",
     "Summary": "edgeflip.explainers.gcfexplainer",
     "allowance": "edgeflip.explainers.checking",
@@ -60,6 +63,8 @@ __all__ = [
     "GCFExplainer",
     "LinkExplainer",
     "PublishedCode",
+    "Replacement",
+    "ReplacingExplainer",
     "SearchInterrupted",
     "Summary",
     "allowance",

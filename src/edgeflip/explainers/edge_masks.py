@@ -1,4 +1,4 @@
-"""What methods share that learn a mask over edges through the oracle: CF², CF-GNNExplainer, C2Explainer.
+"""What CF², CF-GNNExplainer, C2Explainer and XPlore share: they learn a mask over edges through the oracle.
 
 Such a method learns one number per node pair by gradient descent, then proposes the edits its mask
 stands for. Graphs do not see each other, so the masks of many graphs are learned in one go.
@@ -91,7 +91,7 @@ class MaskExplainer(CounterfactualExplainer[ConfigT]):
         except (NotApplicableError, SearchEnded) as error:
             return [error if ids.numel() else Learned() for ids in pairs]
         for index, each, agrees in zip(open_to_edits, learned, agree.tolist(), strict=True):
-            notes = {**each.notes, "soft_passes": soft.passes}
+            notes = {"soft_passes": soft.passes, **each.notes}
             outcomes[index] = replace(each, notes=notes) if agrees else _disagreement()
         return outcomes
 
@@ -102,7 +102,7 @@ class Learned:
 
     Attributes:
         rows: Edits, in the order to try them [candidates, width].
-        notes: Figures to keep with the answer.
+        notes: Figures to keep with the answer; `soft_passes` where a graph took fewer than the others.
         factual: The explanation, where the mask is one too.
         message: Why there is nothing to try, where that is so.
     """

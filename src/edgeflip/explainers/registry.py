@@ -26,6 +26,7 @@ EXPLAINERS: Mapping[str, str] = {
     "gist": "edgeflip.explainers.gist:GIST",
     "random": "edgeflip.explainers.random_search:RandomSearch",
     "rsgg-ce": "edgeflip.explainers.rsgg_ce:RSGG",
+    "xplore": "edgeflip.explainers.xplore:XPlore",
 }
 
 ENTRY_POINTS = "edgeflip.explainers"

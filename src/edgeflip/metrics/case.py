@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import Edge
+from edgeflip.explainers import Replacement
 from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
 from edgeflip.metrics.noise import Change, overlaps_after_noise
 from edgeflip.oracle import Oracle
@@ -36,6 +37,9 @@ class AnswerCase:
         wall_seconds: Time of the question; by default what the answer's trace says.
         processor_seconds: CPU time of the question.
         molecules: Whether the graph is a molecule; None if not, so that metrics can need it.
+        own_features: What a method that draws features would put in place of the graph; None where no
+            such method was asked.
+        other_nodes: The same of a method that replaces graphs by others.
 
     Example:
         >>> from edgeflip.metrics import METRICS
@@ -53,6 +57,8 @@ class AnswerCase:
     wall_seconds: float | None = None
     processor_seconds: float | None = None
     molecules: bool | None = None
+    own_features: Sequence[Replacement] | None = None
+    other_nodes: Sequence[Replacement] | None = None
 
     @property
     def found(self) -> bool:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from edgeflip.metrics import costs, plausibility, quality, robustness
+from edgeflip.metrics import costs, plausibility, quality, replaced, robustness
 from edgeflip.metrics.averages import Average, Averaging, Value, average
 from edgeflip.metrics.intervals import GraphValues, Interval, bootstrap_interval, share_interval
 
 Level: TypeAlias = Literal["answer", "graphs", "fit"]
 Direction: TypeAlias = Literal["up", "down"]
-Need: TypeAlias = Literal["oracle", "motif_nodes", "after_noise", "links", "molecules"]
+Need: TypeAlias = Literal[
+    "oracle", "motif_nodes", "after_noise", "links", "molecules", "own_features", "other_nodes"
+]
 Style: TypeAlias = Literal["share", "share3", "number", "seconds", "count"]
 Extra: TypeAlias = Literal["overview", "versus", "targets"]
 
@@ -204,6 +206,50 @@ _QUALITY = (
         also=("overview", "versus", "targets"),
     ),
 )
+_REPLACED = (
+    Metric(
+        "validity_own_features",
+        "validity, own features",
+        replaced.validity_own_features,
+        "up",
+        needs=("own_features",),
+        only_found=False,
+        published="validity",
+        place=Place("replaced", "own features"),
+    ),
+    Metric(
+        "distance_own_features",
+        "distance, own features",
+        replaced.distance_own_features,
+        "down",
+        needs=("own_features",),
+        style="number",
+        only_found=False,
+        published="size",
+        place=Place("replaced", "own features", line=1),
+    ),
+    Metric(
+        "validity_other_nodes",
+        "validity, other nodes",
+        replaced.validity_other_nodes,
+        "up",
+        needs=("other_nodes",),
+        only_found=False,
+        published="validity",
+        place=Place("replaced", "other nodes"),
+    ),
+    Metric(
+        "distance_other_nodes",
+        "distance, other nodes",
+        replaced.distance_other_nodes,
+        "down",
+        needs=("other_nodes",),
+        style="number",
+        only_found=False,
+        published="size",
+        place=Place("replaced", "other nodes", line=1),
+    ),
+)
 _ROBUSTNESS = (
     Metric(
         "van",
@@ -391,7 +437,7 @@ _COSTS = (
 )
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric for metric in (*_QUALITY, *_ROBUSTNESS, *_PLAUSIBILITY, *_COSTS)
+    metric.name: metric for metric in (*_QUALITY, *_REPLACED, *_ROBUSTNESS, *_PLAUSIBILITY, *_COSTS)
 }
 """All metrics by name, in the order of reports. One more row is all that a new metric takes."""
 

@@ -79,10 +79,29 @@ TIMES = Layout(
 OTHER = Layout("other", "Metrics that no other table shows.", "Other measures: ")
 
 # The table of what is far has become part of the cells; reports of before have its file.
-OPTIONAL = ("far", "verdicts", "cells", "labels", "additions", "versus", "aims", "other")
+OPTIONAL = (
+    "far",
+    "verdicts",
+    "cells",
+    "labels",
+    "additions",
+    "versus",
+    "aims",
+    "replaced",
+    "other",
+)
 """Tables that not every report has."""
 
-_PLACES = {"quality", "motif", "minimality", "noise", "times", "factual", "plausibility"}
+_PLACES = {
+    "quality",
+    "replaced",
+    "motif",
+    "minimality",
+    "noise",
+    "times",
+    "factual",
+    "plausibility",
+}
 
 
 def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list[ReportTable]:
@@ -94,7 +113,9 @@ def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list
         *overview_tables(results, summaries),
         *cell_tables(results),
         *(table for table in compared if table is not None),
-        *(_by_method(results, summaries, layout) for layout in (QUALITY, MOTIF, MINIMALITY, NOISE)),
+        _by_method(results, summaries, QUALITY),
+        *replaced_tables(results, summaries),
+        *(_by_method(results, summaries, layout) for layout in (MOTIF, MINIMALITY, NOISE)),
         factual_table(results),
         _by_method(results, summaries, TIMES),
         classes_table(results, summaries),
@@ -204,6 +225,46 @@ def _cell(
         )
         for line in lines
     )
+
+
+def replaced_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
+    """Methods that were also judged by graphs that replace the input, beside the common rule; or none."""
+    common = _lines([METRICS["validity"], METRICS["size"]])
+    common = tuple((replace(metric, published=None),) for line in common for metric in line)
+    columns: list[tuple[str, str, Lines]] = []
+    for rule, lines in _rows(_metrics_in("replaced")).items():
+        for method in results.methods:
+            known = [summaries[dataset, method] for dataset in results.datasets]
+            if any(summary[lines[0][0].name].value is not None for summary in known):
+                columns += [(method, "", common), (method, rule, lines)]
+    rows = [
+        TableRow(
+            (results.title(dataset),),
+            tuple(
+                _cell(results.paper, dataset, method, lines, summaries[dataset, method])
+                for method, _, lines in columns
+            ),
+            dataset,
+        )
+        for dataset in results.datasets
+    ]
+    table = ReportTable(
+        key="replaced",
+        title="Rules of the rivals: validity ↑, and below size or distance ↓",
+        note="GIST and GCFExplainer answer with graphs of their own in their papers. Under the common rule "
+        "their edges are laid upon the nodes and features of the graph to explain, as edits. Own "
+        "features: the graph that GIST drew, with the features that it drew, takes the place of the graph; "
+        "its distance counts edges. Other nodes: the nearest graph of GCFExplainer's summaries "
+        "takes its place, whatever nodes it has; its distance counts edges, nodes and kinds of nodes. "
+        "Such a graph has no edits. The published values stand beside the rule that they were made under.",
+        head=("Dataset",),
+        columns=tuple(
+            f"{results.label(method)}, {rule or 'common rule'}" for method, rule, _ in columns
+        ),
+        rows=tuple(rows),
+        methods=tuple(method for method, _, _ in columns),
+    )
+    return [table] if columns else []
 
 
 def factual_table(results: Results) -> ReportTable:

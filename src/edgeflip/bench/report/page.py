@@ -31,7 +31,7 @@ _INTRO = (
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Overview", ("overview",)),
     ("Cell by cell", ("verdicts", "cells")),
-    ("Quality", ("quality", "size", "motif", "minimality", "additions")),
+    ("Quality", ("quality", "size", "replaced", "motif", "minimality", "additions")),
     ("Answers to look at", ()),
     ("Head to head", ("versus", "aims")),
     ("Robustness", ("noise", "van")),

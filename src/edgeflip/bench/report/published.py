@@ -27,6 +27,7 @@ _AUTHORS = {
     _ALL_VARIANTS: "DR-CFGNN",
     "cf-gnnexplainer": "CF-GNNExplainer",
     "c2explainer": "C2Explainer",
+    "xplore": "XPlore",
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,21 +11,38 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairEdits, PairSpace, edge_attributes, rows_from_mask
+from edgeflip.core import (
+    PairEdits,
+    PairSpace,
+    edge_attributes,
+    node_features,
+    rows_from_mask,
+)
 from edgeflip.errors import ConfigError
-from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.gcfexplainer.config import GCFConfig
-from edgeflip.explainers.gcfexplainer.distances import Array, Shapes, bit_places, unpacked_bits
-from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, summarize
+from edgeflip.explainers.gcfexplainer.distances import (
+    Array,
+    Shapes,
+    bit_places,
+    place_ends,
+    unpacked_bits,
+)
+from edgeflip.explainers.gcfexplainer.summary import Ask, Summary, edits_between, summarize
 from edgeflip.explainers.gcfexplainer.vertices import Aim, Start
 from edgeflip.explainers.gcfexplainer.walk import Walk
+from edgeflip.explainers.replacing import (
+    Replaced,
+    ReplacingExplainer,
+    other_graphs,
+    replacing_graph,
+)
 from edgeflip.oracle import Budget, ClassGoal, MeteredOracle, Oracle, checked_proba
 from edgeflip.search import Ended, Ranking, SmallestFirst
 from edgeflip.support import one_thread, progress_bar
 
 
-class GCFExplainer(CounterfactualExplainer[GCFConfig]):
+class GCFExplainer(ReplacingExplainer[GCFConfig]):
     """Counterfactual graphs that lie near many inputs, found by a reinforced random walk.
 
     `fit` walks from the training graphs and keeps, for every class, a summary of few counterfactual
@@ -49,6 +66,7 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
     name: ClassVar[str] = "gcfexplainer"
     config_type: ClassVar[type[GCFConfig]] = GCFConfig
     default_ranking: ClassVar[Ranking] = SmallestFirst()
+    replaced: ClassVar[Replaced] = "other nodes"
 
     def default_budget(self) -> Budget:
         """No limit: the number of patterns and steps is one."""
@@ -84,7 +102,8 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
                     steps=steps,
                     before_step=bar.update,
                 )
-                self.summaries_.append(summary)
+                own = np.array(members)[summary.members]
+                self.summaries_.append(replace(summary, members=own))
 
     def _plans(self, labels: Tensor, num_classes: int) -> list[tuple[Aim, list[int], int]]:
         """What each walk wants, which graphs it starts from, and how far it goes."""
@@ -148,6 +167,35 @@ class GCFExplainer(CounterfactualExplainer[GCFConfig]):
         edges = torch.from_numpy(unpacked_bits(patterns.words[rows], bit_places(space, pairs)))
         edited = edges != space.is_edge(pairs)
         return rows_from_mask(edited[edited.any(dim=1)])
+
+    def _replacements(
+        self, search: PairSearch, learned_from: Sequence[Data]
+    ) -> Iterator[tuple[Data, float]]:
+        """The patterns of all walks as they are, the nearest first, whatever nodes they have."""
+        own = Shapes.of([search.space.pairs])
+        near: list[tuple[float, int, int]] = []
+        for index, summary in enumerate(self.summaries_):
+            # Patterns of the class that it has already are not asked about.
+            if len(summary) and summary.aim.target != search.goal.label:
+                edits = edits_between(summary.patterns, own, matched=True)[:, 0]
+                near += [(float(each), index, row) for row, each in enumerate(edits)]
+        for distance, index, row in sorted(near):
+            yield self._pattern(self.summaries_[index], row, learned_from), distance
+
+    def _pattern(self, summary: Summary, row: int, learned_from: Sequence[Data]) -> Data:
+        """A pattern with the node features of the graph it descends from."""
+        line = int(summary.lineage[row])
+        place = int(summary.members[line])
+        if place >= len(learned_from):
+            raise other_graphs(self.name)
+        parent = PairSpace.of(learned_from[place])
+        same_edges = np.array_equal(
+            np.sort(bit_places(parent, parent.edge_ids)), np.sort(summary.inputs.places[line])
+        )
+        if not same_edges or parent.num_nodes != int(summary.inputs.nodes[line]):
+            raise other_graphs(self.name)
+        u, v = (torch.from_numpy(each) for each in place_ends(summary.patterns.places[row]))
+        return replacing_graph(node_features(parent.graph), u, v)
 
     def _own_walk(self, search: PairSearch, summary: Summary | None) -> None:
         """Go on walking, with the graph as one more input and the only one to start from."""

@@ -39,7 +39,8 @@ class Summary:
     Attributes:
         aim: What the walk wanted.
         inputs: The graphs it started from.
-        members: Which of the graphs it was given these are [inputs].
+        members: Which of the graphs it was given these are; of an explainer, which of those of `fit`
+            [inputs].
         patterns: The counterfactual graphs: first those that each cover further inputs, then the
             others from the most to the least visited.
         lineage: The input each descends from [patterns].
@@ -178,7 +179,7 @@ def _summary_of(walk: Walk, members: Array, config: GCFConfig) -> Summary:
     ]
     labels = [shape.own_labels(0) for shape in shapes]
     patterns = Shapes.build([shape.places[0] for shape in shapes], labels)
-    distance = _distances(patterns, inputs, config)
+    distance = edits_between(patterns, inputs, matched=config.distance == "assignment")
     near = within(distance, sizes(patterns, inputs), config.summary_theta)
     order = _greedy(near)
     return Summary(
@@ -211,14 +212,21 @@ def _greedy(near: Array) -> Array:
     return np.array([*chosen, *rest], dtype=np.int64)
 
 
-def _distances(patterns: Shapes, inputs: Shapes, config: GCFConfig) -> Array:
+def edits_between(patterns: Shapes, inputs: Shapes, *, matched: bool) -> Array:
+    """Edits between patterns and graphs, never too few [patterns, graphs].
+
+    Args:
+        patterns: Some graphs.
+        inputs: Others.
+        matched: Whether nodes are also matched, beside being kept at their numbers.
+    """
     edits = aligned_edits(patterns, inputs)
-    if config.distance == "aligned":
+    if not matched:
         return edits
     for row, column in np.ndindex(*edits.shape):
         if lower_bound(patterns, row, inputs, column) < edits[row, column]:
-            matched = assignment_edits(patterns, row, inputs, column)
-            edits[row, column] = min(edits[row, column], matched)
+            found = assignment_edits(patterns, row, inputs, column)
+            edits[row, column] = min(edits[row, column], found)
     return edits
 
 

@@ -7,7 +7,7 @@ nodes of that graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, ClassVar
 
@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PAD, DenseGraphs, PairEdits, node_features
+from edgeflip.core import PAD, DenseGraphs, PairEdits, PairSpace, node_features
 from edgeflip.errors import NotApplicableError
-from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.gist.network import StyleNetwork, relaxed, symmetric
 from edgeflip.explainers.gist.training import (
@@ -25,6 +24,12 @@ from edgeflip.explainers.gist.training import (
     GISTReport,
     StyleTrainer,
     overshoot_pairs,
+)
+from edgeflip.explainers.replacing import (
+    Replaced,
+    ReplacingExplainer,
+    other_graphs,
+    replacing_graph,
 )
 from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Ended
@@ -61,7 +66,7 @@ class Overshoots:
         return low, high
 
 
-class GIST(CounterfactualExplainer[GISTConfig]):
+class GIST(ReplacingExplainer[GISTConfig]):
     """Redraw a graph of another class in the style of the graph to explain.
 
     Args:
@@ -81,6 +86,7 @@ class GIST(CounterfactualExplainer[GISTConfig]):
 
     name: ClassVar[str] = "gist"
     config_type: ClassVar[type[GISTConfig]] = GISTConfig
+    replaced: ClassVar[Replaced] = "own features"
 
     def default_budget(self) -> Budget:
         """Only a deadline: `tries` limits the calls already."""
@@ -150,31 +156,66 @@ class GIST(CounterfactualExplainer[GISTConfig]):
     # Explaining.
 
     def _search(self, search: PairSearch) -> Ended:
+        generator = search.generator("redraw")
+        chosen = self._chosen(search, generator)
+        if not chosen:
+            goal = search.goal
+            wanted = "another class" if goal.target is None else f"class {goal.target}"
+            raise NotApplicableError(
+                f"expected a training graph of {search.space.pairs.num_nodes} nodes that the oracle puts "
+                f"in {wanted}, got none to start from; fit on more graphs or use another method."
+            )
+        for indices in chosen:
+            with search.stage("generate"):
+                drawn = self._redraw(search.space.pairs, indices, generator)
+                rows = _edits(search.space, drawn)
+            search.ask(rows)
+        tries = self.config.tries
+        return Ended("exhausted", f"{tries} redrawn graphs of other classes did not flip")
+
+    def _replacements(
+        self, search: PairSearch, learned_from: Sequence[Data]
+    ) -> Iterator[tuple[Data, float]]:
+        """The redrawn graphs that `explain` lays upon the input, with the features of the network."""
+        sizes = [int(graph.num_nodes or 0) for graph in learned_from]
+        if sizes != self.overshoots_.sizes.tolist():
+            raise other_graphs(self.name)
+        space, generator = search.space.pairs, search.generator("redraw")
+        is_edge = space.is_edge(torch.arange(space.num_pairs))
+        for indices in self._chosen(search, generator):
+            drawn = self._redraw(space, indices, generator)
+            for place, edges in zip(indices.tolist(), drawn, strict=True):
+                x = self._styled(learned_from[place], place)
+                made = replacing_graph(x, *space.ends(edges.nonzero().flatten()))
+                yield made, float((edges != is_edge).sum())
+
+    @torch.no_grad()
+    def _styled(self, overshoot: Data, place: int) -> Tensor:
+        """What the network makes of the features of a training graph [n, F]."""
+        styled = self.network_(DenseGraphs.of([overshoot]))
+        low, _ = self.overshoots_.take(torch.tensor([place]))
+        if not torch.allclose(styled.low, low, rtol=1e-3, atol=1e-3):
+            raise other_graphs(self.name)
+        x: Tensor = styled.x[0]
+        return x
+
+    def _chosen(self, search: PairSearch, generator: torch.Generator) -> list[Tensor]:
+        """Places of the overshoots to redraw, part by part; none where there are none."""
         config, nodes, goal = self.config, search.space.pairs.num_nodes, search.goal
         fitting = self.overshoots_.fitting(nodes, goal.label, goal.target)
         if not fitting.numel():
-            wanted = "another class" if goal.target is None else f"class {goal.target}"
-            raise NotApplicableError(
-                f"expected a training graph of {nodes} nodes that the oracle puts in {wanted}, got "
-                "none to start from; fit on more graphs or use another method."
-            )
-        generator = search.generator("redraw")
+            return []
         rounds = -(-config.tries // fitting.numel())
         # Every overshoot once before any comes again.
         order = torch.cat(
             [torch.randperm(fitting.numel(), generator=generator) for _ in range(rounds)]
         )
         step = max(1, _HEAD_VALUES // (nodes * nodes * config.edge_width))
-        for indices in fitting[order[: config.tries]].split(step):
-            with search.stage("generate"):
-                rows = self._redraw(search.space, indices, generator)
-            search.ask(rows)
-        return Ended("exhausted", f"{config.tries} redrawn graphs of other classes did not flip")
+        return list(fitting[order[: config.tries]].split(step))
 
     @torch.no_grad()
-    def _redraw(self, moves: PairEdits, places: Tensor, generator: torch.Generator) -> Tensor:
-        """The edits from the graph to redrawn overshoots [places, width]."""
-        space, allowed = moves.pairs, moves.limits
+    def _redraw(self, space: PairSpace, places: Tensor, generator: torch.Generator) -> Tensor:
+        """Which pairs are edges of redrawn overshoots [places, pairs]."""
         logits = self.network_.logits(*self.overshoots_.take(places))
         if not self.config.deterministic:
             logits = relaxed(logits, self.config.temperature, generator)
@@ -182,15 +223,20 @@ class GIST(CounterfactualExplainer[GISTConfig]):
         u, v = space.ends(ids)
         probabilities = symmetric(logits.sigmoid())[:, u, v]
         if self.config.deterministic:
-            drawn = probabilities > 0.5
-        else:
-            drawn = torch.rand(probabilities.shape, generator=generator) < probabilities
-        editable = torch.zeros(space.num_pairs, dtype=torch.bool)
-        editable[allowed.additions] = True
-        editable[allowed.removals] = True
-        edits = (drawn != space.is_edge(ids)) & editable
-        width = max(1, int(edits.sum(dim=1).max()))
-        return torch.where(edits, ids, PAD).sort(dim=1, descending=True).values[:, :width]
+            return probabilities > 0.5
+        return torch.rand(probabilities.shape, generator=generator) < probabilities
+
+
+def _edits(moves: PairEdits, drawn: Tensor) -> Tensor:
+    """The allowed edits from a graph to drawn ones [graphs, width]."""
+    space, allowed = moves.pairs, moves.limits
+    ids = torch.arange(space.num_pairs)
+    editable = torch.zeros(space.num_pairs, dtype=torch.bool)
+    editable[allowed.additions] = True
+    editable[allowed.removals] = True
+    edits = (drawn != space.is_edge(ids)) & editable
+    width = max(1, int(edits.sum(dim=1).max()))
+    return torch.where(edits, ids, PAD).sort(dim=1, descending=True).values[:, :width]
 
 
 @torch.no_grad()
