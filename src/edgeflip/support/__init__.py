@@ -1,5 +1,6 @@
 """What has nothing to do with graphs: files, seeds, settings, progress, threads, versions."""
 
+from edgeflip.support.allocation import kept_memory
 from edgeflip.support.arguments import (
     check_fields,
     checked_call,
@@ -112,6 +113,7 @@ __all__ = [
     "is_too_large",
     "key_of",
     "limit",
+    "kept_memory",
     "one_thread",
     "package_version",
     "parse_json",
