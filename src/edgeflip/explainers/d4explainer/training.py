@@ -101,12 +101,9 @@ class DiffusionTrainer:
         stopped = self._over(done)
         written = started
         try:
-            with (
-                kept_memory(),
-                progress_bar(
-                    "diffusion", total=config.epochs, unit="epoch", shown=progress, done=done.epoch
-                ) as bar,
-            ):
+            with progress_bar(
+                "diffusion", total=config.epochs, unit="epoch", shown=progress, done=done.epoch
+            ) as bar:
                 while stopped is None:
                     for group in optimizer.param_groups:
                         group["lr"] = config.learning_rate * config.decay**done.epoch
@@ -194,6 +191,7 @@ class DiffusionTrainer:
             }
         )
 
+    @kept_memory()
     def _epoch(self, optimizer: torch.optim.Optimizer) -> None:
         self.denoiser.train()
         for indices in self._batches(self._training):
