@@ -1,5 +1,7 @@
 """D4Explainer: noise, the denoiser, its training, and the graphs it draws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -378,22 +380,26 @@ def test_three_classes_and_a_target():
     assert all(entry.label == (label + 1) % 3 for entry in answer.counterfactuals)
 
 
-def test_the_paper_preset_is_the_published_one_and_cpu_is_smaller():
-    paper, cpu = (
-        make_explainer("d4explainer", dataset="ba_2motifs", profile=p).config
-        for p in ("paper", "cpu")
-    )
-    assert (paper.candidates, paper.levels, paper.training.levels) == (150, None, 10)
-    assert (paper.training.epochs, paper.training.batch_size) == (800, 32)
-    assert paper.denoiser == DenoiserConfig(layers=6, width=64, dropout=0.001)
-    assert cpu.training.epochs < 800
-    assert cpu.denoiser.width < 64
-    assert cpu.is_reduced
-    assert not paper.is_reduced
+def test_the_cpu_preset_is_the_published_one_with_an_end_to_its_training():
+    for dataset, minutes in (("ba_2motifs", 90), ("bbbp", 90), ("graph_sst5", 90), (None, 10)):
+        paper, cpu = (
+            make_explainer("d4explainer", dataset=dataset, profile=p).config
+            for p in ("paper", "cpu")
+        )
+        assert (paper.candidates, paper.levels, paper.training.levels) == (150, None, 10)
+        assert (paper.training.epochs, paper.training.batch_size) == (800, 32)
+        assert (paper.training.max_graphs, paper.training.patience) == (None, None)
+        assert paper.denoiser == DenoiserConfig(layers=6, width=64, dropout=0.001)
+        ended = replace(paper.training, patience=100, max_cpu_minutes=minutes)
+        assert cpu == replace(paper, training=ended)
+        assert not paper.is_reduced
+        assert not cpu.is_reduced
 
 
-def test_answers_say_that_the_method_was_reduced(fitted):
-    assert fitted.explain(GRAPHS[0]).trace.notes["reduced"]
+def test_answers_say_how_long_the_denoiser_was_trained_and_whether_it_is_smaller(fitted):
+    notes = fitted.explain(GRAPHS[0]).trace.notes
+    assert notes["epochs"] == fitted.report_.epochs == 4
+    assert notes["reduced"]
 
 
 def test_too_few_graphs_and_senseless_settings_are_refused():

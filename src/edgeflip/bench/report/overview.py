@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from edgeflip.bench.report import published as paper
+from edgeflip.bench.report.epochs import published_name
 from edgeflip.bench.report.results import Results, Row, has_size
 from edgeflip.bench.report.summary import MethodSummary, Summaries, summarize_run
 from edgeflip.bench.report.tables import (
@@ -29,9 +30,6 @@ FACTOR = 2.0
 
 MOST_ADDED = (0, 1, 3, 10)
 """Limits of the additions by which answers are counted."""
-
-# A version on a smaller scale is held against the published method all the same.
-_SAME_AS = {"d4explainer (reduced)": "d4explainer"}
 
 
 def overview_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
@@ -134,7 +132,8 @@ def far_table(results: Results, summaries: Summaries) -> ReportTable:
     """Methods whose validity or size is far from the published one."""
     rows, compared = [], 0
     for (dataset, method), summary in summaries.items():
-        name = _SAME_AS.get(method, method)
+        # A version that was trained less is held against the published method all the same.
+        name = published_name(method)
         if not summary.graphs or paper.published(dataset, name, "validity") is None:
             continue
         compared += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -49,6 +49,12 @@ class DiffusionReport:
     stopped: Stopped
     cpu_seconds: float = 0.0
     curve: tuple[Look, ...] = ()
+
+    def notes(self) -> dict[str, Any]:
+        """What tables tell of the fit: its epochs stand in the label of its column."""
+        curve = [[look.epoch, look.flip_rate, look.edits] for look in self.curve]
+        named = ("epochs", "best_epoch", "flip_rate", "edits", "stopped")
+        return {**{name: getattr(self, name) for name in named}, "curve": curve}
 
     def to_tensors(self) -> dict[str, Tensor]:
         """The report as tensors, to be saved beside weights."""
