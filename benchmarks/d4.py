@@ -5,10 +5,10 @@
     python benchmarks/d4.py ../older/src                   # beside another version, in turn
     python benchmarks/d4.py --experiment one-level --datasets ba_2motifs
 
-The cost is that of real training steps: batches of small, middle and large graphs, each version in a process of
-its own on one thread, and an oracle that was not trained, which costs the same. The experiment trains one
-denoiser with the preset's levels of noise a step and one with a single level, for as many epochs and for as many
-CPU seconds, and explains validation graphs with both: no test graph is looked at.
+The cost is that of real training steps: batches of small, middle and large graphs, each version in a
+process of its own on one thread, and an oracle that was not trained, which costs the same. The experiment
+trains one denoiser with the preset's levels of noise a step and one with a single level, for as many epochs
+and for as many CPU seconds, and explains validation graphs with both: no test graph is looked at.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=1, help="of all versions in turn")
     parser.add_argument("--minutes", type=float, default=90.0, help="CPU minutes a set may take")
     parser.add_argument("--experiment", choices=["one-level"])
-    parser.add_argument("--epochs", type=int, default=100, help="of the experiment's first denoiser")
+    parser.add_argument(
+        "--epochs", type=int, default=100, help="of the experiment's first denoiser"
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
     options = parser.parse_args(argv)
     figures = _one_level(options) if options.experiment else _costs(options)
@@ -217,7 +219,9 @@ def _one_level(options: argparse.Namespace) -> list[dict[str, Any]]:
         figures += [first, _row(dataset, bundle, oracle, replace(config, training=single))]
         # The same CPU time again, in which there are more epochs of one level.
         single = replace(
-            single, epochs=several.levels * options.epochs, max_cpu_minutes=first["cpu_seconds"] / 60
+            single,
+            epochs=several.levels * options.epochs,
+            max_cpu_minutes=first["cpu_seconds"] / 60,
         )
         figures.append(_row(dataset, bundle, oracle, replace(config, training=single)))
     return figures
@@ -230,16 +234,18 @@ def _row(
     explainer = D4Explainer(config, progress=True).fit(bundle.train, oracle)
     report = explainer.report_
     graphs = bundle.val[: config.training.max_graphs]
-    answers = [answer for answer in explainer.explain_many(graphs) if answer.found]
+    answers = explainer.explain_many(graphs)
+    sizes = [answer.best.size for answer in answers if answer.best is not None]
+    firsts = [answer.first.size for answer in answers if answer.first is not None]
     figure = {
         "set": dataset,
         "levels": config.training.levels,
         "epochs": report.epochs,
         "cpu_seconds": report.cpu_seconds,
         "best_epoch": report.best_epoch,
-        "validity": len(answers) / len(graphs),
-        "size": statistics.fmean(answer.best.size for answer in answers) if answers else 0.0,
-        "first": statistics.fmean(answer.first.size for answer in answers) if answers else 0.0,
+        "validity": len(sizes) / len(graphs),
+        "size": statistics.fmean(sizes) if sizes else 0.0,
+        "first": statistics.fmean(firsts) if firsts else 0.0,
         "curve": [[look.epoch, look.flip_rate, look.edits] for look in report.curve],
     }
     told = [f"{figure['cpu_seconds']:.0f}", str(figure["best_epoch"]), f"{figure['validity']:.2f}"]

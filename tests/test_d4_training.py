@@ -28,7 +28,7 @@ def weights(fitted):
     return fitted.denoiser_.state_dict()
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The process is gone."""
 
 
@@ -39,7 +39,7 @@ def kill_in_epoch(monkeypatch, number):
     def epoch(self, optimizer):
         if next(epochs) == number:
             self._generator.manual_seed(99)
-            raise Killed
+            raise KilledError
         usual(self, optimizer)
 
     monkeypatch.setattr(module.DiffusionTrainer, "_epoch", epoch)
@@ -50,11 +50,12 @@ def test_a_training_that_was_killed_goes_on_to_the_same_result(tmp_path, monkeyp
     monkeypatch.setattr(module, "_CHECKPOINT_SECONDS", 0.0)
     oracle = example_oracle()
     undisturbed = explainer().fit(TRAIN, oracle, seed=3)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    first = explainer()
+    first.checkpoint = tmp_path
+    with monkeypatch.context() as patch:
         kill_in_epoch(patch, killed_in)
-        first = explainer()
-        first.checkpoint = tmp_path
-        first.fit(TRAIN, oracle, seed=3)
+        with pytest.raises(KilledError):
+            first.fit(TRAIN, oracle, seed=3)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["config.json", "model.safetensors"]
     assert json.loads((tmp_path / "config.json").read_text())["config"]["epoch"] == killed_in - 1
@@ -106,9 +107,10 @@ def test_a_fit_once_that_was_killed_goes_on_and_leaves_no_checkpoint(tmp_path, m
         training = DiffusionConfig(epochs=3, levels=2, max_graphs=16, check_every=1)
         return D4Explainer(D4Config(candidates=5, denoiser=made.config.denoiser, training=training))
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         kill_in_epoch(patch, 3)
-        fit_once(method(), bundle, oracle, tmp_path)
+        with pytest.raises(KilledError):
+            fit_once(method(), bundle, oracle, tmp_path)
     (folder,) = tmp_path.iterdir()
     assert [path.name for path in folder.iterdir()] == ["training"]
     fit = fit_once(method(), bundle, oracle, tmp_path)
@@ -135,9 +137,11 @@ def test_training_ends_without_a_better_epoch_for_long_enough(monkeypatch):
 def test_no_epoch_is_begun_that_the_cpu_time_does_not_allow(monkeypatch):
     clock = itertools.count(0.0, 60.0)
     monkeypatch.setattr(module.time, "process_time", lambda: next(clock))
-    report = explainer(epochs=50, check_every=3, max_cpu_minutes=4.5).fit(
-        TRAIN, example_oracle()
-    ).report_
+    report = (
+        explainer(epochs=50, check_every=3, max_cpu_minutes=4.5)
+        .fit(TRAIN, example_oracle())
+        .report_
+    )
     # A minute each: the fifth would end after five.
     assert (report.epochs, report.stopped) == (4, "time")
     assert [look.epoch for look in report.curve] == [3, 4]

@@ -90,7 +90,7 @@ class Evaluation:
             return self.failed_fit_row(_reason(error))
         report = getattr(fit.explainer, "report_", None)
         notes: Row = {} if report is None else {"auc": getattr(report, "auc", None)}
-        notes |= report.notes() if hasattr(report, "notes") else {}
+        notes |= getattr(report, "notes", dict)()
         learns = fit.explainer.learns
         row |= {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds, "learns": learns}
         learning = Learning(fit.seconds if learns else None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Numbers of glibc's settings: from how much free memory on top is given back, from what size a block is mapped alone.
+# Numbers of glibc's settings: how much free memory is given back, and how large a block is mapped alone.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _MEGABYTE = 2**20
 _LARGEST_BLOCK = 32 * _MEGABYTE

@@ -69,8 +69,9 @@ def _epochs(results: Results, fits: Iterable[Row]) -> Iterable[str]:
     for row in fits:
         notes = row.get("notes") or {}
         if isinstance(notes.get("epochs"), int):
-            why = {"patience": "no better", "time": "time was up"}.get(str(notes.get("stopped")))
-            ending = f", {why}" if why else ""
+            why = {"patience": "none was better", "time": "time was up"}
+            ending = why.get(str(notes.get("stopped")))
+            ending = f", until {ending}" if ending else ""
             yield f"{results.title(row['dataset'])}: {notes['epochs']} epochs{ending}"
 
 

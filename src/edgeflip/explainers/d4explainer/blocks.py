@@ -1,7 +1,7 @@
 """The denoiser's arithmetic, written out forwards and backwards.
 
-Nearly all of a training's time goes here, so that nothing is copied or kept that is not needed: a block is one step
-to autograd, and its six large matrix products take the fastest single-precision kernels that torch has.
+Nearly all of a training's time goes here. So nothing is copied or kept that is not needed: a block is one
+step to autograd, and its matrix products take the fastest single-precision kernels that torch has.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BlockStep(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         pairs: Tensor,
         hidden: Tensor,
@@ -80,18 +80,14 @@ class BlockStep(torch.autograd.Function):
         torch.bmm(left, right, out=joined[:width].view(-1, nodes, nodes))
         joined[width:] = pairs
         merged = product(merge, joined.flatten(1)).view(width * graphs, -1)
-        normal, mean, spread = torch.native_layer_norm(
-            merged, [nodes * nodes], None, None, EPSILON
-        )
+        normal, mean, spread = torch.native_layer_norm(merged, [nodes * nodes], None, None, EPSILON)
         out = normal.relu_().view_as(pairs)
         hidden = product(later, out.flatten(1), plus=hidden.flatten(1)).view_as(pairs)
         ctx.save_for_backward(joined, factors, merged, mean, spread, out, both, merge, later, scale)
         return out, hidden
 
     @staticmethod
-    def backward(  # type: ignore[override]
-        ctx: Any, slope: Tensor, hidden_slope: Tensor
-    ) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, slope: Tensor, hidden_slope: Tensor) -> tuple[Tensor, ...]:
         """Slopes of all arguments of `forward`."""
         joined, factors, merged, mean, spread, out, both, merge, later, scale = ctx.saved_tensors
         width, graphs, nodes, _ = out.shape
@@ -100,7 +96,14 @@ class BlockStep(torch.autograd.Function):
         slope = product(later.t(), above, plus=slope.flatten(1))
         slope = _OPS.aten.threshold_backward(slope, out.flatten(1), 0)
         slope, _, _ = _OPS.aten.native_layer_norm_backward(
-            slope.view_as(merged), merged, [nodes * nodes], mean, spread, None, None, [True, False, False]
+            slope.view_as(merged),
+            merged,
+            [nodes * nodes],
+            mean,
+            spread,
+            None,
+            None,
+            [True, False, False],
         )
         slope = slope.view(width, -1)
         merge_slope = product(slope, joined.flatten(1).t())

@@ -42,7 +42,8 @@ class DiffusionConfig:
 
     Attributes:
         epochs: Passes over the graphs, at most.
-        patience: Epochs without a better one, as the held-out graphs tell, after which it ends; None for never.
+        patience: Epochs without a better one, as the held-out graphs tell, after which it ends; None for
+            never.
         max_cpu_minutes: CPU time after which no further epoch is begun; None for any.
         batch_size: Graphs per step.
         learning_rate: Of Adam.

@@ -53,7 +53,8 @@ class PairLinear(nn.Module):
         pairs = (edge @ adjacency.view(1, -1)).view(-1, *adjacency.shape)
         pairs.view(len(edge), -1, *nodes.shape[1:]).add_(nodes[:, None])
         pairs.diagonal(dim1=2, dim2=3).add_((own * noise)[:, :, None])
-        return pairs
+        found: Tensor = pairs
+        return found
 
 
 class Block(nn.Module):

@@ -24,7 +24,7 @@ from edgeflip.oracle import Oracle
 from edgeflip.support import checksum, kept_memory, progress_bar
 
 PAIR_VALUES = 1_000_000
-"""Values of one layer over all pairs of the graphs denoised at once: what the processor's caches are good at."""
+"""Values of one layer over all pairs of the graphs denoised at once: what suits a processor's caches."""
 
 # Seconds between two checkpoints; each one is written at the end of an epoch.
 _CHECKPOINT_SECONDS = 20.0
@@ -131,7 +131,7 @@ class DiffusionTrainer:
         if done.best is not None:
             self.denoiser.load_state_dict(done.best)
         self.denoiser.eval()
-        flips, edits = (self.look() if done.best is None else done.merit)
+        flips, edits = self.look() if done.best is None else done.merit
         return DiffusionReport(
             epochs=done.epoch,
             best_epoch=done.best_epoch if done.best is not None else done.epoch,
@@ -147,10 +147,10 @@ class DiffusionTrainer:
         config = self.config
         if done.epoch >= config.epochs:
             return "finished"
-        if config.patience is not None and done.curve:
-            # As of the last look: an epoch that was not looked at cannot have been better.
-            if done.curve[-1].epoch - done.best_epoch >= config.patience:
-                return "patience"
+        # As of the last look: what was not looked at cannot have been better.
+        looked_at = done.curve[-1].epoch if done.curve else 0
+        if config.patience is not None and looked_at - done.best_epoch >= config.patience:
+            return "patience"
         if config.max_cpu_minutes is not None and done.epoch:
             left = 60 * config.max_cpu_minutes - done.cpu_seconds
             if left < done.cpu_seconds / done.epoch:
