@@ -123,7 +123,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         self.config: ConfigT = config if config is not None else self.config_type()
         self.ranking = make_ranking(self.default_ranking if ranking is None else ranking)
         self.progress = progress
-        self.checkpoint: Path | None = None
+        self.checkpoint: str | Path | None = None
         self._plain: tuple[ConfigT, dict[str, Any]] | None = None
         self._ranking_for(None)
 

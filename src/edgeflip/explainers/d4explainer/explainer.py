@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace, candidate_keys, plain_adjacency, rows_from_mask
-from edgeflip.errors import GraphError, NotApplicableError
+from edgeflip.errors import ArtifactError, GraphError, NotApplicableError
 from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.beginning import PairSearch
 from edgeflip.explainers.d4explainer.batches import features_of, flip_pairs
@@ -21,7 +21,7 @@ from edgeflip.explainers.d4explainer.report import DiffusionReport
 from edgeflip.explainers.d4explainer.training import PAIR_VALUES, DiffusionTrainer
 from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Ended, Ranking, SmallestFirst
-from edgeflip.support import one_thread
+from edgeflip.support import as_path, one_thread
 
 
 class D4Explainer(CounterfactualExplainer[D4Config]):
@@ -89,7 +89,8 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
             self.obstacle_ = str(error)
             return
         with one_thread(when=bool(getattr(oracle, "is_small", False))):
-            self.report_ = trainer.run(progress=self.progress, checkpoint=self.checkpoint)
+            folder = None if self.checkpoint is None else as_path(self.checkpoint, ArtifactError)
+            self.report_ = trainer.run(progress=self.progress, checkpoint=folder)
         self.denoiser_ = denoiser
         self.earlier_ = trainer.earlier
         if self.report_.stopped == "interrupted":

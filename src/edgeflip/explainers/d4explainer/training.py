@@ -286,8 +286,7 @@ class DiffusionTrainer:
 
     def _batch(self, places: Sequence[int]) -> GraphBatch:
         spaces = [self._spaces[index] for index in places]
-        width, layers = self.denoiser.last.in_features, self.config.levels
-        cells = PAIR_VALUES // (width * layers)
+        cells = PAIR_VALUES // (self.denoiser.last.in_features * self.config.levels)
         return stacked(spaces, self._labels[torch.tensor(places)], self.oracle, cells=cells)
 
 
