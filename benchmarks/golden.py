@@ -7,7 +7,8 @@
 
 Golden graphs are the first 100 test graphs of each BA set, 60 of BBBP and of Mutag0, 40 of each set of
 sentences, seed 0. `edgeflip` and `d4explainer` have none: the search of one (see `guided.py`) and the
-training of the other (see `d4.py`) were changed on purpose. What is compared is a hash of all edit sets that an answer keeps, best first. The exit code is 1 when any graph differs.
+training of the other (see `d4.py`) were changed on purpose. What is compared is a hash of all edit sets that
+an answer keeps, best first. The exit code is 1 when any graph differs.
 """
 
 from __future__ import annotations
