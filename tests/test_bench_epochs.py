@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from edgeflip.bench import run_bench
 from edgeflip.bench.report import read_results, summarize_run, write_report
 from edgeflip.bench.report.contents import all_tables
 from edgeflip.bench.report.epochs import epoch_labels, published_name, relabelled_meta
 from edgeflip.bench.report.render import csv_table, markdown_table
 from edgeflip.bench.spec import load_spec
+from edgeflip.training import fit_once
 from made_up_run import META, Row, graph, write_run
 
 OLD = "d4explainer (reduced)"
@@ -96,13 +99,24 @@ def test_no_spec_promises_or_denies_a_length_of_training() -> None:
             assert config.training.max_cpu_minutes == 90
 
 
-def test_a_run_writes_down_how_long_a_denoiser_was_trained(tmp_path: Path) -> None:
+def test_a_run_shows_and_writes_down_how_long_a_denoiser_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = tmp_path / "d4.toml"
     spec.write_text(
         'title = "D4"\nprofile = "smoke"\ndatasets = ["ba_2motifs"]\ngraphs = 1\n'
         '[[methods]]\nname = "d4explainer"\n'
     )
-    run_bench(load_spec(spec)[1], tmp_path / "run", models=tmp_path / "models")
+    shown = []
+
+    def watched(explainer: Any, *arguments: Any, **settings: Any) -> Any:
+        shown.append(explainer.progress)
+        return fit_once(explainer, *arguments, **settings)
+
+    monkeypatch.setattr("edgeflip.bench.evaluate.fit_once", watched)
+    models = tmp_path / "models"
+    run_bench(load_spec(spec)[1], tmp_path / "run", models=models, progress=True)
+    assert shown == [True]
     lines = (tmp_path / "run" / "results.jsonl").read_text("utf-8").splitlines()
     (notes,) = [row["notes"] for row in map(json.loads, lines) if row["kind"] == "fit"]
     assert (notes["epochs"], notes["stopped"], len(notes["curve"])) == (2, "finished", 1)

@@ -63,6 +63,7 @@ class Evaluation:
     def _fit(self) -> Fit:
         ground, spec = self.ground, self.ground.spec
         explainer = spec.make_explainer(self.method, ground.bundle.name)
+        explainer.progress = ground.progress and explainer.resumes
         oracle = ground.oracle
         with ground.clock.of("training"):
             return fit_once(
