@@ -160,7 +160,11 @@ def _soft(bundle: DatasetBundle, seed: int, profile: str) -> tuple[float, float]
 def _fit(method: str) -> Callable[[DatasetBundle, int, str], tuple[float, float]]:
     def fit(bundle: DatasetBundle, seed: int, profile: str) -> tuple[float, float]:
         oracle = _trained_a_little(bundle, profile)
-        explainer: Any = make_explainer(method, dataset=_preset(bundle), profile=profile)
+        # A few epochs of the longest training of all.
+        few = {"training": {"epochs": 5}} if method == "d4explainer" else None
+        explainer: Any = make_explainer(
+            method, dataset=_preset(bundle), profile=profile, overrides=few
+        )
         started = time.process_time()
         explainer.fit(bundle.train, oracle, seed=seed)
         seconds = time.process_time() - started

@@ -76,7 +76,7 @@ _LEFT = 8
 # Graphs whose masks are learned together, before anything of them is written down.
 _TOGETHER = 48
 
-# D4Explainer takes a millisecond and more for each of its candidates, which repeat themselves before long.
+# D4Explainer takes some milliseconds for each of its candidates, which repeat themselves before long.
 _DENOISED = 500
 
 

@@ -27,6 +27,10 @@ ARGUMENTS = {
     "certificates": (f"{SMALL} --models {{tmp}} --json", "forgeries_passed"),
     "convert_317d3ee": ("{old} {tmp}", "ba_2motifs: dr-cfgnn+OH"),
     "costs": (f"{FOLDER.parent / 'docs' / 'results' / 'ba'}", "ba_2motifs,edgeflip,cpu,"),
+    "d4": (
+        f"{FOLDER.parent / 'src'} --profile smoke --datasets ba_2motifs --graphs 12 --batches 1 --json",
+        '"ratio": ',
+    ),
     "encode": ("graph_twitter", "load from the cache"),
     "engine": ("--rounds 1 --json", "share_of_bare_model"),
     "figures": ("--quick --graphs 2 --out {tmp} --json", "link_predictor_auc"),
@@ -120,6 +124,16 @@ def old_models(tmp_path: Path) -> Callable[[], Path]:
         return tmp_path / "old"
 
     return make
+
+
+def test_one_level_of_noise_is_compared_with_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], threads: None
+) -> None:
+    text = "--experiment one-level --profile smoke --datasets ba_2motifs --graphs 6 --epochs 2"
+    load("d4", monkeypatch).main(shlex.split(text))
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1:3] for row in rows[2:4]] == [["2", "2"], ["1", "2"]]
+    assert len(rows) == 5
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))

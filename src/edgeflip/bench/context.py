@@ -34,6 +34,7 @@ class Ground:
         seed: The seed.
         models: Folder of what was trained before.
         clock: Where the seconds go.
+        progress: Whether methods that train long show how long it will take.
     """
 
     spec: BenchSpec
@@ -42,6 +43,7 @@ class Ground:
     seed: int
     models: Path
     clock: Clock = field(default_factory=Clock)
+    progress: bool = False
 
     @classmethod
     def load(

@@ -69,6 +69,7 @@ class Evaluation:
     def _fit(self) -> Fit:
         ground, spec = self.ground, self.ground.spec
         explainer = spec.make_explainer(self.method, ground.bundle.name)
+        explainer.progress = ground.progress and explainer.resumes
         oracle = ground.oracle
         with ground.clock.of("training"):
             return fit_once(
@@ -95,7 +96,8 @@ class Evaluation:
         except Exception as error:
             return self.failed_fit_row(_reason(error))
         report = getattr(fit.explainer, "report_", None)
-        notes = {} if report is None else {"auc": getattr(report, "auc", None)}
+        notes: Row = {} if report is None else {"auc": getattr(report, "auc", None)}
+        notes |= getattr(report, "notes", dict)()
         learns = fit.explainer.learns
         row |= {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds, "learns": learns}
         learning = Learning(fit.seconds if learns else None)

@@ -172,7 +172,9 @@ class _Session:
 
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
-        with crew(self.workers, self.spec, self.models, self.sources, self.tell) as team:
+        with crew(
+            self.workers, self.spec, self.models, self.sources, self.tell, progress=progress
+        ) as team:
             grounds = [(d, seed) for d in self._at_hand() for seed in self.part.seeds_on(d)]
             for kind, missing in (
                 ("oracles", self._missing_oracles),

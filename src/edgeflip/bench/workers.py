@@ -51,6 +51,7 @@ class Task:
 _grounds: dict[tuple[str, int], Ground] = {}
 _evaluations: dict[tuple[str, int, str], Evaluation] = {}
 _setup: tuple[BenchSpec, Path, Sources] | None = None
+_progress = False
 
 
 def ground_of(spec: BenchSpec, models: Path, sources: Sources, dataset: str, seed: int) -> Ground:
@@ -61,20 +62,20 @@ def ground_of(spec: BenchSpec, models: Path, sources: Sources, dataset: str, see
     return _grounds[key]
 
 
-def _begin(spec: BenchSpec, models: Path, sources: Sources) -> None:
+def _begin(spec: BenchSpec, models: Path, sources: Sources, progress: bool) -> None:
     """Make this process ready to work on a benchmark."""
-    global _setup
-    _setup = (spec, models, sources)
+    global _setup, _progress
+    _setup, _progress = (spec, models, sources), progress
     _grounds.clear()
     _evaluations.clear()
 
 
-def _begin_worker(spec: BenchSpec, models: Path, sources: Sources) -> None:
+def _begin_worker(spec: BenchSpec, models: Path, sources: Sources, progress: bool) -> None:
     """Make a process of a pool ready, and let it end with the process it works for."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Small matrices: several threads wait for each other more than they work.
     torch.set_num_threads(1)
-    _begin(spec, models, sources)
+    _begin(spec, models, sources, progress)
 
 
 def _end_with_parent() -> None:
@@ -93,7 +94,7 @@ def _work(task: Task) -> Result:
     assert _setup is not None
     started = time.perf_counter()
     ground = ground_of(*_setup, task.dataset, task.seed)
-    ground.clock = Clock()
+    ground.clock, ground.progress = Clock(), _progress
     rows = list(_rows_of(ground, task))
     return rows, ground.clock, time.perf_counter() - started, 0.0
 
@@ -243,16 +244,18 @@ def crew(
     models: Path,
     sources: Sources,
     tell: Callable[[str], None] = lambda text: None,
+    *,
+    progress: bool = False,
 ) -> Iterator[Crew]:
     """A crew for the block; none of its processes outlives it."""
-    _begin(spec, models, sources)
+    _begin(spec, models, sources, progress)
 
     def hire() -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
             workers,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_begin_worker,
-            initargs=(spec, models, sources),
+            initargs=(spec, models, sources, progress),
         )
 
     # The caller's own number of threads comes back afterwards.

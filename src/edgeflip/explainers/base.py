@@ -99,6 +99,9 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     explains_together: ClassVar[bool] = False
     """Whether `explain_many` takes less time than explaining one graph after the other."""
 
+    resumes: ClassVar[bool] = False
+    """Whether a `fit` that was killed goes on from what it left in the folder `checkpoint`."""
+
     chemistry: ClassVar[bool] = False
     """Whether possible molecules come first where a call does not say; methods of papers have no rules."""
 
@@ -120,6 +123,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         self.config: ConfigT = config if config is not None else self.config_type()
         self.ranking = make_ranking(self.default_ranking if ranking is None else ranking)
         self.progress = progress
+        self.checkpoint: str | Path | None = None
         self._plain: tuple[ConfigT, dict[str, Any]] | None = None
         self._ranking_for(None)
 

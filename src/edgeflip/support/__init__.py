@@ -1,5 +1,6 @@
 """What has nothing to do with graphs: files, seeds, settings, progress, threads, versions."""
 
+from edgeflip.support.allocation import kept_memory
 from edgeflip.support.arguments import (
     check_fields,
     checked_call,
@@ -110,6 +111,7 @@ __all__ = [
     "file_name",
     "first_problem",
     "is_too_large",
+    "kept_memory",
     "key_of",
     "limit",
     "one_thread",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from edgeflip.oracle import ModelOracle
 from edgeflip.support import checksum, code_version, read_json, write_json
 
 _DONE = "fit.json"
+_CHECKPOINT = "training"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def fit_once(
 ) -> Fit:
     """An explainer fitted on a dataset's training graphs, read from disk when it was fitted before.
 
-    Methods that ask a link predictor share one: it is trained once for settings, data and seed.
+    Methods that ask a link predictor share one: it is trained once for settings, data and seed. A fit that
+    was killed goes on where it was, for methods that can (`resumes`).
 
     Args:
         explainer: An explainer with its settings.
@@ -69,11 +72,17 @@ def fit_once(
         times = read_json(folder / _DONE)
         fitted = explainer.restore(folder, oracle)
         return Fit(fitted, float(times["seconds"]), float(times["cpu_seconds"]))
+    if explainer.resumes:
+        explainer.checkpoint = folder / _CHECKPOINT
     started, cpu_started = time.perf_counter(), time.process_time()
     explainer.fit(graphs, oracle, seed=seed)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+    # What it took before it was killed counts too.
+    earlier, cpu_earlier = getattr(explainer, "earlier_", (0.0, 0.0))
+    seconds, cpu_seconds = seconds + earlier, cpu_seconds + cpu_earlier
     explainer.save(folder)
     write_json(folder / _DONE, {"seconds": seconds, "cpu_seconds": cpu_seconds})
+    shutil.rmtree(folder / _CHECKPOINT, ignore_errors=True)
     return Fit(explainer, seconds, cpu_seconds)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from edgeflip.bench.report import published as paper
-from edgeflip.bench.report.results import Results, without_paths
+from edgeflip.bench.report.results import Results, Row, without_paths
 from edgeflip.bench.report.summary import Summaries, failures, time_shares
 from edgeflip.bench.report.tables import NOTHING, Cell, Entry, ReportTable, TableRow, write_number
 from edgeflip.bench.spec import SPLITS
@@ -42,6 +42,8 @@ def _method_table(results: Results) -> ReportTable:
         chemistry = "kept" if method.get("chemistry") else "not asked"
         fits = [row for row in results.fits if row["method"] == label]
         differs = _joined(name for row in fits for name in row.get("differs") or ())
+        epochs = _joined(_epochs(results, fits))
+        differs = f"{differs} ({epochs})" if epochs != NOTHING else differs
         seeds = method.get("seeds") or results.spec.get("seeds") or ()
         cells = (
             str(method["name"]),
@@ -71,6 +73,17 @@ def _method_table(results: Results) -> ReportTable:
         ),
         rows=tuple(rows),
     )
+
+
+def _epochs(results: Results, fits: Iterable[Row]) -> Iterable[str]:
+    """How long each fit was trained, of methods whose fits say so."""
+    for row in fits:
+        notes = row.get("notes") or {}
+        if isinstance(notes.get("epochs"), int):
+            why = {"patience": "none was better", "time": "time was up"}
+            ending = why.get(str(notes.get("stopped")))
+            ending = f", until {ending}" if ending else ""
+            yield f"{results.title(row['dataset'])}: {notes['epochs']} epochs{ending}"
 
 
 def _plain(value: Any) -> str:

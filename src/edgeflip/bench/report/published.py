@@ -45,8 +45,8 @@ def display_name(method: str) -> str:
     """How a method is called in pictures: as its authors write it, whatever follows its name.
 
     Example:
-        >>> display_name("d4explainer (reduced)"), display_name("edgeflip")
-        ('D4Explainer (reduced)', 'edgeflip')
+        >>> display_name("d4explainer (118–231 epochs)"), display_name("edgeflip")
+        ('D4Explainer (118–231 epochs)', 'edgeflip')
     """
     if method in LABELS:
         return LABELS[method].replace(" -", " −")

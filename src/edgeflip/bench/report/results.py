@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from edgeflip.bench.folder import check_rows_are_there, read_meta, split_of
+from edgeflip.bench.report.epochs import epoch_labels, relabelled, relabelled_meta
 from edgeflip.bench.report.older import modern
 from edgeflip.bench.report.published import Paper, label
 from edgeflip.bench.shapes import check_row
@@ -146,12 +147,13 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
             # Of an older row some values stood elsewhere.
             check_row(today, path, split_of(meta))
         kinds.setdefault(str(row["kind"]), []).append(today)
+    names = epoch_labels(kinds.get("fit", ()))
     return Results(
-        meta=meta,
-        graphs=tuple(kinds.get("graph", ())),
+        meta=relabelled_meta(meta, names),
+        graphs=relabelled(kinds.get("graph", ()), names),
         oracles=tuple(kinds.get("oracle", ())),
-        fits=tuple(kinds.get("fit", ())),
-        plausibility=tuple(kinds.get("plausibility", ())),
+        fits=relabelled(kinds.get("fit", ()), names),
+        plausibility=relabelled(kinds.get("plausibility", ()), names),
         skipped=tuple(kinds.get("skipped", ())),
         notes=tuple(_notes(read, missing=(meta.get("rows") or 0) - len(rows))),
     )

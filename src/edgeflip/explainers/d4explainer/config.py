@@ -41,7 +41,10 @@ class DiffusionConfig:
     """How the denoiser is trained.
 
     Attributes:
-        epochs: Passes over the graphs.
+        epochs: Passes over the graphs, at most.
+        patience: Epochs without a better one, as the held-out graphs tell, after which it ends; None for
+            never.
+        max_cpu_minutes: CPU time after which no further epoch is begun; None for any.
         batch_size: Graphs per step.
         learning_rate: Of Adam.
         decay: Factor of the learning rate per epoch.
@@ -61,6 +64,8 @@ class DiffusionConfig:
     __pydantic_config__ = STRICT
 
     epochs: int = 800
+    patience: int | None = None
+    max_cpu_minutes: float | None = None
     batch_size: int = 32
     learning_rate: float = 1e-3
     decay: float = 0.999
@@ -79,11 +84,16 @@ class DiffusionConfig:
         """Refuse what cannot be trained."""
         checks = (self.check_every, self.check_draws)
         graphs = 1 if self.max_graphs is None else self.max_graphs
-        counts = (self.epochs, self.batch_size, self.levels, graphs, *checks)
+        patience = 1 if self.patience is None else self.patience
+        counts = (self.epochs, self.batch_size, self.levels, graphs, *checks, patience)
         if min(counts) < 1:
             raise ConfigError(
-                "expected epochs, batch_size, levels, max_graphs, check_every and check_draws of at "
-                f"least 1, got {counts}."
+                "expected epochs, batch_size, levels, max_graphs, check_every, check_draws and patience "
+                f"of at least 1, got {counts}."
+            )
+        if self.max_cpu_minutes is not None and not 0 < self.max_cpu_minutes < math.inf:
+            raise ConfigError(
+                f"expected max_cpu_minutes above 0, got {self.max_cpu_minutes}; leave it out for no limit."
             )
         rates = (self.learning_rate, self.decay, self.edge_weight)
         if not all(0 < rate < math.inf for rate in rates) or self.counterfactual < 0:
@@ -131,12 +141,14 @@ class D4Config:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether anything is smaller than published, so that results are those of a reduced method."""
+        """Whether anything but the length of training is smaller than published.
+
+        Results are then those of a reduced method; how many epochs were trained, the fit's report tells.
+        """
         own, full = self.training, DiffusionConfig()
         return (
             self.candidates < D4Config.candidates
             or (self.levels or own.levels) < full.levels
-            or own.epochs < full.epochs
             or own.levels < full.levels
             or own.max_graphs is not None
             or self.denoiser.layers < DenoiserConfig.layers

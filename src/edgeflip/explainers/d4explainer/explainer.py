@@ -11,23 +11,17 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace, candidate_keys, plain_adjacency, rows_from_mask
-from edgeflip.errors import GraphError, NotApplicableError
+from edgeflip.errors import ArtifactError, GraphError, NotApplicableError
 from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.beginning import PairSearch
+from edgeflip.explainers.d4explainer.batches import features_of, flip_pairs
 from edgeflip.explainers.d4explainer.config import D4Config
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
-from edgeflip.explainers.d4explainer.training import (
-    DiffusionReport,
-    DiffusionTrainer,
-    features_of,
-    flip_pairs,
-)
+from edgeflip.explainers.d4explainer.report import DiffusionReport
+from edgeflip.explainers.d4explainer.training import PAIR_VALUES, DiffusionTrainer
 from edgeflip.oracle import Budget, Oracle, checked_proba
 from edgeflip.search import Ended, Ranking, SmallestFirst
-from edgeflip.support import one_thread
-
-# Values of one layer over all pairs of graphs denoised at once: what stays in the processor's cache.
-_PAIR_VALUES = 400_000
+from edgeflip.support import as_path, one_thread
 
 
 class D4Explainer(CounterfactualExplainer[D4Config]):
@@ -41,6 +35,10 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         ranking: How counterfactuals are scored; fewest edits first when left out.
         progress: Whether `fit` shows its progress.
 
+    Attributes:
+        checkpoint: A folder where `fit` writes now and then what it has learned; a `fit` that was killed and
+            is called again with the same goes on from there. None for no checkpoints.
+
     Example:
         >>> from edgeflip import load_dataset, train_oracle
         >>> bundle = load_dataset("ba_2motifs")
@@ -53,6 +51,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
 
     name: ClassVar[str] = "d4explainer"
     config_type: ClassVar[type[D4Config]] = D4Config
+    resumes: ClassVar[bool] = True
     default_ranking: ClassVar[Ranking] = SmallestFirst()
 
     def default_budget(self) -> Budget:
@@ -90,8 +89,10 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
             self.obstacle_ = str(error)
             return
         with one_thread(when=bool(getattr(oracle, "is_small", False))):
-            self.report_ = trainer.run(progress=self.progress)
+            folder = None if self.checkpoint is None else as_path(self.checkpoint, ArtifactError)
+            self.report_ = trainer.run(progress=self.progress, checkpoint=folder)
         self.denoiser_ = denoiser
+        self.earlier_ = trainer.earlier
         if self.report_.stopped == "interrupted":
             raise KeyboardInterrupt
 
@@ -99,15 +100,11 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         state = {"obstacle": torch.tensor(list(self.obstacle_.encode()), dtype=torch.uint8)}
         if self.obstacle_:
             return state
-        report = self.report_
-        numbers = [report.epochs, report.best_epoch, report.flip_rate, report.edits]
         return {
             **state,
             **{f"denoiser.{key}": value for key, value in self.denoiser_.state_dict().items()},
             "features": torch.tensor(self.denoiser_.num_features),
-            "report": torch.tensor(
-                [*numbers, report.stopped == "interrupted"], dtype=torch.float64
-            ),
+            **self.report_.to_tensors(),
         }
 
     def _load_state(self, tensors: Mapping[str, Tensor]) -> None:
@@ -120,16 +117,14 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
             {key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)}
         )
         self.denoiser_.eval()
-        epochs, best, rate, edits, interrupted = tensors["report"].tolist()
-        stopped: Any = "interrupted" if interrupted else "finished"
-        self.report_ = DiffusionReport(int(epochs), int(best), rate, edits, stopped)
+        self.report_ = DiffusionReport.from_tensors(tensors["report"], tensors["curve"])
 
     # Explaining.
 
     def _search(self, search: PairSearch) -> Ended:
         if self.obstacle_:
             raise NotApplicableError(self.obstacle_)
-        search.note(reduced=self.config.is_reduced, distinct=0)
+        search.note(epochs=self.report_.epochs, reduced=self.config.is_reduced, distinct=0)
         seen = torch.empty(0, dtype=torch.long)
         for edited in self._denoised(search):
             rows = rows_from_mask(edited[edited.any(dim=1)])
@@ -154,7 +149,7 @@ class D4Explainer(CounterfactualExplainer[D4Config]):
         open_pairs = torch.zeros(space.num_pairs, dtype=torch.bool)
         open_pairs[torch.cat([limits.additions, limits.removals])] = True
         levels = config.levels or config.training.levels
-        step = max(1, _PAIR_VALUES // (space.num_nodes**2 * config.denoiser.width * levels))
+        step = max(1, PAIR_VALUES // (space.num_nodes**2 * config.denoiser.width * levels))
         for start in range(0, config.candidates, step):
             search.check()
             with search.stage("denoise"):

@@ -2,110 +2,32 @@
 
 from __future__ import annotations
 
-import copy
+import math
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from edgeflip.core import Buckets, PairSpace, stacked_adjacency
+from edgeflip.core import PairSpace, fingerprint
 from edgeflip.errors import NotApplicableError, TrainingError
+from edgeflip.explainers.d4explainer.batches import GraphBatch, Stack, flip_pairs, stacked
+from edgeflip.explainers.d4explainer.checkpoints import Progress, read_checkpoint, write_checkpoint
 from edgeflip.explainers.d4explainer.config import DiffusionConfig
 from edgeflip.explainers.d4explainer.denoiser import Denoiser
-from edgeflip.oracle import Oracle, SoftGraphs
-from edgeflip.support import progress_bar
+from edgeflip.explainers.d4explainer.report import DiffusionReport, Look, Stopped
+from edgeflip.oracle import Oracle
+from edgeflip.support import checksum, kept_memory, progress_bar
 
+PAIR_VALUES = 1_000_000
+"""Values of one layer over all pairs of the graphs denoised at once: what suits a processor's caches."""
 
-@dataclass(frozen=True)
-class DiffusionReport:
-    """How the training of a denoiser went.
-
-    Attributes:
-        epochs: Epochs run.
-        best_epoch: The epoch that was kept.
-        flip_rate: Share of the validation graphs that its denoised versions flip.
-        edits: Mean number of edits of the smallest of these versions.
-        stopped: `"finished"` or `"interrupted"`.
-    """
-
-    epochs: int
-    best_epoch: int
-    flip_rate: float
-    edits: float
-    stopped: Literal["finished", "interrupted"]
-
-
-@dataclass(frozen=True, eq=False)
-class GraphBatch:
-    """Graphs to denoise together.
-
-    Attributes:
-        x: Node features, graph after graph [nodes, F].
-        adjacency: 0/1 without self-loops, padded to the largest [b, n, n].
-        buckets: Which of the graphs are denoised in one stack.
-        rows: Graph, first and second node of every unordered pair, u < v [3, pairs].
-        labels: What the oracle predicts [b].
-        soft: The graphs with weights on all pairs, in the same order.
-    """
-
-    x: Tensor
-    adjacency: Tensor
-    buckets: Buckets
-    rows: Tensor
-    labels: Tensor
-    soft: SoftGraphs
-
-    def on_pairs(self, matrices: Tensor) -> Tensor:
-        """Values of unordered pairs from versions of matrices [versions, pairs]."""
-        graph, u, v = self.rows
-        stacked = matrices.view(-1, len(self.labels), *matrices.shape[1:])
-        return stacked[:, graph, u, v]
-
-
-def stack(spaces: Sequence[PairSpace], labels: Tensor, oracle: Oracle) -> GraphBatch:
-    """A batch of graphs.
-
-    Raises:
-        NotApplicableError: If the oracle takes no edge weights, or the graphs have no features.
-    """
-    everything = [torch.arange(space.num_pairs) for space in spaces]
-    soft = SoftGraphs(oracle, spaces, everything)
-    x = torch.cat([features_of(space.graph) for space in spaces])
-    adjacency, _ = stacked_adjacency([space.graph for space in spaces])
-    buckets = Buckets([space.num_nodes for space in spaces])
-    rows = []
-    for index, space in enumerate(spaces):
-        ends = space.ends(everything[index])
-        rows.append(torch.cat([torch.full((1, space.num_pairs), index), ends]))
-    return GraphBatch(x, adjacency, buckets, torch.cat(rows, dim=1), labels, soft)
-
-
-def features_of(graph: Data) -> Tensor:
-    """Node features in single precision [n, F]."""
-    if not isinstance(graph.x, Tensor):
-        raise NotApplicableError(
-            "expected graphs with node features x to learn from, got one without; add features, such "
-            "as ones."
-        )
-    return graph.x.detach().cpu().reshape(graph.x.size(0), -1).float()
-
-
-def flip_pairs(adjacency: Tensor, sigma: Tensor, generator: torch.Generator) -> Tensor:
-    """Every unordered pair flipped with its graph's probability [b, n, n].
-
-    Args:
-        adjacency: 0/1, symmetric, without self-loops [b, n, n].
-        sigma: Probability of a flip [b].
-        generator: Where all chance comes from.
-    """
-    draws = torch.rand(adjacency.shape, generator=generator).triu(1)
-    flips = (draws > 0) & (draws < sigma[:, None, None])
-    both = (flips | flips.transpose(1, 2)).float()
-    return (adjacency - both).abs()
+# Seconds between two checkpoints; each one is written at the end of an epoch.
+_CHECKPOINT_SECONDS = 20.0
 
 
 class DiffusionTrainer:
@@ -139,6 +61,7 @@ class DiffusionTrainer:
         self._draw_levels = draw_levels or config.levels
         self.denoiser, self.oracle, self.config = denoiser, oracle, config
         self._generator = generator
+        self._born = generator.initial_seed()
         order = torch.randperm(len(graphs), generator=generator)
         order = order[: config.max_graphs or len(graphs)]
         held_out = int(len(order) * config.validation)
@@ -146,102 +69,183 @@ class DiffusionTrainer:
         self._labels = proba.argmax(dim=1)[order]
         self._validation = list(range(held_out))
         self._training = list(range(held_out, len(order)))
-        probe = self._batch(self._training[: config.batch_size])
-        if not bool(probe.soft.agree(proba[order][held_out:][: len(probe.labels)]).all()):
-            raise NotApplicableError(
-                "expected an oracle to which a weight of 1 is an ordinary edge, got one that answers "
-                "otherwise; use a method that needs no soft graphs."
-            )
+        # The validation graphs get the same noise in every look, so that looks can be compared.
+        self._look_seed = int(torch.randint(2**62, (1,), generator=generator))
+        probe, expected = self._batch(self._training[: config.batch_size]), proba[order][held_out:]
+        for stack in probe.stacks:
+            if not bool(stack.soft.agree(expected[stack.members]).all()):
+                raise NotApplicableError(
+                    "expected an oracle to which a weight of 1 is an ordinary edge, got one that "
+                    "answers otherwise; use a method that needs no soft graphs."
+                )
 
-    def run(self, *, progress: bool = False) -> DiffusionReport:
-        """Train, and leave the denoiser as it was at its best epoch."""
+    def run(self, *, progress: bool = False, checkpoint: Path | None = None) -> DiffusionReport:
+        """Train, and leave the denoiser as it was at its best epoch.
+
+        Args:
+            progress: Whether a progress bar is shown, with an estimate of the time left.
+            checkpoint: A folder; a training that was killed goes on from what it left there.
+
+        Raises:
+            ArtifactError: If the folder holds the checkpoint of another training.
+        """
         config = self.config
         optimizer = torch.optim.Adam(self.denoiser.parameters(), lr=config.learning_rate)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=config.decay)
-        best: tuple[tuple[float, float], int, dict[str, Tensor]] | None = None
-        epoch, stopped = 0, "finished"
+        identity = self._identity() if checkpoint is not None else ""
+        done = Progress()
+        if checkpoint is not None:
+            parts = (self.denoiser, optimizer, self._generator)
+            done = read_checkpoint(checkpoint, identity, *parts) or done
+        self.earlier = done.seconds, done.cpu_seconds
+        started, cpu_started = time.perf_counter(), time.process_time()
+        stopped = self._over(done)
+        written = started
         try:
             with progress_bar(
-                "diffusion", total=config.epochs, unit="epoch", shown=progress
+                "diffusion", total=config.epochs, unit="epoch", shown=progress, done=done.epoch
             ) as bar:
-                for epoch in range(1, config.epochs + 1):
+                while stopped is None:
+                    for group in optimizer.param_groups:
+                        group["lr"] = config.learning_rate * config.decay**done.epoch
                     self._epoch(optimizer)
-                    schedule.step()
-                    if epoch % config.check_every == 0 or epoch == config.epochs:
-                        rate, edits = self.look()
-                        merit = (rate, -edits) if config.choose == "flips" else (-edits, rate)
-                        if best is None or merit > best[0]:
-                            best = (merit, epoch, copy.deepcopy(self.denoiser.state_dict()))
-                        bar.set_postfix(flips=f"{rate:.2f}", edits=f"{edits:.1f}")
+                    done.epoch += 1
+                    done.cpu_seconds = self.earlier[1] + time.process_time() - cpu_started
+                    done.seconds = self.earlier[0] + time.perf_counter() - started
+                    stopped = self._over(done)
+                    if stopped or done.epoch % config.check_every == 0:
+                        self._check(done)
+                        stopped = stopped or self._over(done)
+                        found = done.curve[-1]
+                        told = {"flips": f"{found.flip_rate:.2f}", "edits": f"{found.edits:.1f}"}
+                        bar.set_postfix(told, refresh=False)
+                    if checkpoint is not None and (
+                        stopped or time.perf_counter() - written >= _CHECKPOINT_SECONDS
+                    ):
+                        parts = (self.denoiser, optimizer, self._generator)
+                        write_checkpoint(checkpoint, identity, done, *parts)
+                        written = time.perf_counter()
+                    bar.total = self._expected(done)
                     bar.update()
         except KeyboardInterrupt:
             stopped = "interrupted"
-        kept = epoch
-        if best is not None:
-            _, kept, state = best
-            self.denoiser.load_state_dict(state)
+        if done.best is not None:
+            self.denoiser.load_state_dict(done.best)
         self.denoiser.eval()
-        rate, edits = self.look()
+        flips, edits = self.look() if done.best is None else done.merit
         return DiffusionReport(
-            epoch, kept, rate, edits, "interrupted" if stopped == "interrupted" else "finished"
+            epochs=done.epoch,
+            best_epoch=done.best_epoch if done.best is not None else done.epoch,
+            flip_rate=flips,
+            edits=edits,
+            stopped=stopped or "finished",
+            cpu_seconds=self.earlier[1] + time.process_time() - cpu_started,
+            curve=tuple(done.curve),
         )
 
+    def _over(self, done: Progress) -> Stopped | None:
+        """Why the training ends here, None if it goes on."""
+        config = self.config
+        if done.epoch >= config.epochs:
+            return "finished"
+        # As of the last look: what was not looked at cannot have been better.
+        looked_at = done.curve[-1].epoch if done.curve else 0
+        if config.patience is not None and looked_at - done.best_epoch >= config.patience:
+            return "patience"
+        if config.max_cpu_minutes is not None and done.epoch:
+            left = 60 * config.max_cpu_minutes - done.cpu_seconds
+            if left < done.cpu_seconds / done.epoch:
+                return "time"
+        return None
+
+    def _expected(self, done: Progress) -> int:
+        """How many epochs there will be at this speed."""
+        config = self.config
+        if config.max_cpu_minutes is None:
+            return config.epochs
+        fit = int(60 * config.max_cpu_minutes * done.epoch / max(done.cpu_seconds, 1e-9))
+        return max(done.epoch, min(config.epochs, fit))
+
+    def _check(self, done: Progress) -> None:
+        """Look at the validation graphs, and keep the denoiser if it was never better."""
+        found = self.look()
+        done.curve.append(Look(done.epoch, *found))
+        if done.best is None or self._merit(*found) > self._merit(*done.merit):
+            state = self.denoiser.state_dict()
+            done.best = {name: value.clone() for name, value in state.items()}
+            done.best_epoch, done.merit = done.epoch, found
+
+    def _merit(self, rate: float, edits: float) -> tuple[float, float]:
+        return (rate, -edits) if self.config.choose == "flips" else (-edits, rate)
+
+    def _identity(self) -> str:
+        """A checksum of all that shapes the training, but not how long it may take."""
+        settings = {**asdict(self.config), "max_cpu_minutes": None}
+        return checksum(
+            {
+                "settings": settings,
+                "denoiser": {name: list(v.shape) for name, v in self.denoiser.state_dict().items()},
+                "levels": self._draw_levels,
+                "seed": self._born,
+                "graphs": [fingerprint(space.graph) for space in self._spaces],
+                "labels": self._labels.tolist(),
+            }
+        )
+
+    @kept_memory()
     def _epoch(self, optimizer: torch.optim.Optimizer) -> None:
         self.denoiser.train()
         for indices in self._batches(self._training):
-            loss = self.loss(self._batch(indices))
+            batch = self._batch(indices)
             optimizer.zero_grad()
-            loss.backward()
-            if not bool(torch.isfinite(loss)):
-                raise TrainingError(
-                    "expected a finite loss of the denoiser, got NaN or infinity; lower learning_rate."
-                )
+            # Stack after stack: the slopes add up to those of the whole batch, in much less memory.
+            for loss in self._losses(batch):
+                loss.backward()
+                if not math.isfinite(float(loss.detach())):
+                    raise TrainingError(
+                        "expected a finite loss of the denoiser, got NaN or infinity; lower "
+                        "learning_rate."
+                    )
             optimizer.step()
 
     def loss(self, batch: GraphBatch) -> Tensor:
         """L_dist + α_cf · L_cf of a batch under freshly drawn noise."""
+        return torch.stack(list(self._losses(batch))).sum()
+
+    def _losses(self, batch: GraphBatch) -> Iterator[Tensor]:
+        """The loss of a batch, as parts that add up to it, one for each stack."""
         config = self.config
-        levels, count = config.levels, len(batch.labels)
+        levels, count = config.levels, batch.count
         sigma = config.max_noise * torch.rand(levels, generator=self._generator)
-        logits = self._denoised(batch, sigma)
-        truth = batch.on_pairs(batch.adjacency)[0]
         weights = 1 - 2 * sigma + 1 / levels
         spread = weights[:, None].expand(levels, count)
         if config.parity:
             # As published: laid out graph by graph, while the samples come level by level.
             spread = spread.t().reshape(levels, count)
-        graph = batch.rows[0]
-        entropy = functional.binary_cross_entropy_with_logits(
-            logits,
-            truth.expand_as(logits),
-            pos_weight=torch.tensor(config.edge_weight),
-            reduction="none",
-        )
-        likeness = (entropy * spread[:, graph]).mean()
-        if not config.counterfactual:
-            return likeness
-        answers = batch.soft.logits(logits.mean(dim=0).sigmoid())
-        return likeness + config.counterfactual * other_class_loss(answers, batch.labels)
+        for stack in batch.stacks:
+            logits = self._denoised(stack, sigma)
+            entropy = functional.binary_cross_entropy_with_logits(
+                logits,
+                stack.on_pairs(stack.adjacency).expand_as(logits),
+                pos_weight=torch.tensor(config.edge_weight),
+                reduction="none",
+            )
+            own = spread[:, stack.members].repeat_interleave(len(stack.cells), dim=1)
+            loss = (entropy * own).sum() / (levels * batch.pairs)
+            if config.counterfactual:
+                answers = stack.soft.logits(logits.mean(dim=0).sigmoid())
+                share = config.counterfactual * len(stack.members) / count
+                loss = loss + share * other_class_loss(answers, stack.labels)
+            yield loss
 
-    def _denoised(self, batch: GraphBatch, sigma: Tensor) -> Tensor:
+    def _denoised(
+        self, stack: Stack, sigma: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
         """Logits of unordered pairs under levels of noise [levels, pairs]."""
-        levels, count = len(sigma), len(batch.labels)
-        each = sigma.repeat_interleave(count)
-        noisy = flip_pairs(batch.adjacency.repeat(levels, 1, 1), each, self._generator)
-        noisy = noisy.unflatten(0, (levels, count))
-        found, order = [], []
-        for x, part in zip(batch.buckets.stacks(batch.x), batch.buckets.parts, strict=True):
-            nodes = part.mask.size(1)
-            there = (part.mask[:, :, None] & part.mask[:, None, :]).float()
-            own = (noisy[:, part.members, :nodes, :nodes] * there).flatten(0, 1)
-            mask = None if bool(part.mask.all()) else part.mask
-            logits = self.denoiser(own, x, sigma.repeat_interleave(len(there)), mask)
-            graph, u, v = batch.rows
-            chosen = (part.places[graph] >= 0).nonzero().flatten()
-            cells = logits.unflatten(0, (levels, -1))
-            found.append(cells[:, part.places[graph[chosen]], u[chosen], v[chosen]])
-            order.append(chosen)
-        return torch.cat(found, dim=1)[:, torch.cat(order).argsort()]
+        generator = self._generator if generator is None else generator
+        levels = len(sigma)
+        each = sigma.repeat_interleave(len(stack.members))
+        noisy = flip_pairs(stack.adjacency.repeat(levels, 1, 1), each, generator)
+        return stack.on_pairs(self.denoiser(noisy, stack.x, each, generator))
 
     @torch.no_grad()
     def look(self) -> tuple[float, float]:
@@ -250,24 +254,26 @@ class DiffusionTrainer:
         The edits of a graph are those of its smallest flip, or of its draws if none flips.
         """
         self.denoiser.eval()
-        flips, edits, count = 0.0, 0.0, 0
-        for indices in self._batches(self._validation or self._training[: self.config.batch_size]):
-            batch = self._batch(indices)
-            truth = batch.on_pairs(batch.adjacency)[0]
-            changed, sizes = [], []
-            for _ in range(self.config.check_draws):
-                sigma = torch.rand(self._draw_levels, generator=self._generator)
-                # Thresholded: only what the oracle says of hard graphs counts.
-                logits = self._denoised(batch, self.config.max_noise * sigma)
-                hard = (logits.mean(dim=0) > 0).float()
-                changed.append(batch.soft.logits(hard).argmax(dim=1) != batch.labels)
-                sizes.append(batch.soft.per_graph((hard != truth).float()))
-            hits, size = torch.stack(changed), torch.stack(sizes)
-            smallest = torch.where(hits, size, torch.inf).amin(dim=0)
-            edits += float(torch.where(hits.any(dim=0), smallest, size.mean(dim=0)).sum())
-            flips += float(hits.any(dim=0).sum())
-            count += len(indices)
-        return flips / count, edits / count
+        generator = torch.Generator().manual_seed(self._look_seed)
+        flips, edits = 0.0, 0.0
+        looked_at = self._validation or self._training[: self.config.batch_size]
+        for start in range(0, len(looked_at), self.config.batch_size):
+            batch = self._batch(looked_at[start : start + self.config.batch_size])
+            for stack in batch.stacks:
+                truth = stack.on_pairs(stack.adjacency)[0]
+                changed, sizes = [], []
+                for _ in range(self.config.check_draws):
+                    sigma = torch.rand(self._draw_levels, generator=generator)
+                    # Thresholded: only what the oracle says of hard graphs counts.
+                    logits = self._denoised(stack, self.config.max_noise * sigma, generator)
+                    hard = (logits.mean(dim=0) > 0).float()
+                    changed.append(stack.soft.logits(hard).argmax(dim=1) != stack.labels)
+                    sizes.append(stack.soft.per_graph((hard != truth).float()))
+                hits, size = torch.stack(changed), torch.stack(sizes)
+                smallest = torch.where(hits, size, torch.inf).amin(dim=0)
+                edits += float(torch.where(hits.any(dim=0), smallest, size.mean(dim=0)).sum())
+                flips += float(hits.any(dim=0).sum())
+        return flips / len(looked_at), edits / len(looked_at)
 
     def _batches(self, places: Sequence[int]) -> Iterator[list[int]]:
         """Batches of graphs of similar size, in random order."""
@@ -280,7 +286,8 @@ class DiffusionTrainer:
 
     def _batch(self, places: Sequence[int]) -> GraphBatch:
         spaces = [self._spaces[index] for index in places]
-        return stack(spaces, self._labels[torch.tensor(places)], self.oracle)
+        cells = PAIR_VALUES // (self.denoiser.last.in_features * self.config.levels)
+        return stacked(spaces, self._labels[torch.tensor(places)], self.oracle, cells=cells)
 
 
 def other_class_loss(logits: Tensor, labels: Tensor) -> Tensor:
