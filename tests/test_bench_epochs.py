@@ -10,8 +10,9 @@ import pytest
 
 from edgeflip.bench import run_bench
 from edgeflip.bench.report import read_results, summarize_run, write_report
+from edgeflip.bench.report.cells import published_column
 from edgeflip.bench.report.contents import all_tables
-from edgeflip.bench.report.epochs import epoch_labels, published_name, relabelled_meta
+from edgeflip.bench.report.epochs import epoch_labels, relabelled_meta
 from edgeflip.bench.report.render import csv_table, markdown_table
 from edgeflip.bench.spec import load_spec
 from edgeflip.training import fit_once
@@ -63,7 +64,7 @@ def test_a_column_says_the_epochs_of_its_fits(tmp_path: Path) -> None:
     # The published column stays the published one, and what was measured is held against it.
     header = markdown_table(tables["quality"]).splitlines()[0]
     assert "| D4Explainer |" in header
-    assert label in markdown_table(tables["far"])
+    assert label in markdown_table(tables["cells"])
     assert f",{label}," in csv_table([tables["quality"]])
     write_report(tmp_path / "run", tmp_path / "report")
     assert label in (tmp_path / "report" / "report.md").read_text("utf-8")
@@ -74,7 +75,8 @@ def test_older_rows_keep_the_label_that_they_were_made_under(tmp_path: Path) -> 
     fits = [fit("ba_2motifs", None, method=OLD), fit("ba_3motifs", None, method=OLD)]
     results = read_results(write_made_up(tmp_path / "run", fits, label=OLD))
     assert results.methods == (OLD, "random")
-    assert published_name(OLD) == "d4explainer"
+    rows = [row for row in results.graphs if row["method"] == OLD]
+    assert published_column(OLD, rows) == "d4explainer"
 
 
 def test_one_epoch_and_fits_without_epochs() -> None:
@@ -85,7 +87,7 @@ def test_one_epoch_and_fits_without_epochs() -> None:
     assert epoch_labels([fit("a", None)]) == {}
     assert relabelled_meta({"spec": None}, {"a": "b"}) == {"spec": None}
     for name in ("d4explainer (1 epoch)", "d4explainer (800 epochs)", "d4explainer"):
-        assert published_name(name) == "d4explainer"
+        assert published_column(name, [{"explainer": "d4explainer"}]) == "d4explainer"
 
 
 def test_no_spec_promises_or_denies_a_length_of_training() -> None:
