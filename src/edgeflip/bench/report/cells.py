@@ -255,7 +255,7 @@ def _count_table(results: Results, cells: Sequence[PublishedCell]) -> ReportTabl
     ):
         for name in dict.fromkeys(map(of, cells)):
             groups[kind, name] = ([cell for cell in cells if of(cell) == name], 0)
-    groups["all", ""] = (list(cells), len(missing))
+    groups["all", "cells"] = (list(cells), len(missing))
     rows = []
     for head, (own, gone) in groups.items():
         counts = Counter(cell.verdict for cell in own)
