@@ -24,7 +24,8 @@ from edgeflip.core import edge_pairs
 from edgeflip.errors import ArtifactError, CertificateError, ConstraintError
 from edgeflip.explainers.edgeflip import EdgeFlip
 from edgeflip.explainers.edgeflip.config import BeamConfig
-from edgeflip.testing import example_oracle
+from edgeflip.testing import example_graphs, example_oracle
+from edgeflip.testing.oracles import WrappedOracle
 from link_methods import NARROW, Edges, narrow, nine_nodes
 
 
@@ -295,3 +296,21 @@ def test_every_answer_is_asked_again_and_must_fit_the_graph():
         forged = dataclasses.replace(answer, counterfactuals=(*answer.counterfactuals, wrong))
         with pytest.raises(CertificateError):
             verify_certificate(forged, oracle)
+
+
+class Nudged(WrappedOracle):
+    """A model whose quick way to single edits falls on the other side of a tie."""
+
+    def _predict_edits(self, space, rows):
+        outputs = torch.tensor([[0.5001, 0.4999]]).repeat(len(rows), 1)
+        return outputs.flip(1).where((rows >= 0).sum(dim=1, keepdim=True) == 1, outputs)
+
+    def predict_proba(self, graphs):
+        return torch.tensor([[0.5001, 0.4999]]).repeat(len(graphs), 1)
+
+
+def test_no_single_edit_is_certified_that_was_not_confirmed():
+    answer = EdgeFlip().fit([], Nudged(example_oracle())).explain(example_graphs(1, seed=4)[0])
+    assert answer.trace.flips
+    assert not answer.found
+    assert answer.certificate is None

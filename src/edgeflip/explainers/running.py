@@ -306,6 +306,9 @@ def _as_answer(
     certificate: Certificate | None,
     made_by: Provenance,
 ) -> CounterfactualSet:
+    if certificate is not None and certificate.below == 1 and not _has_single(found):
+        # The single edit that it speaks of did not flip the really edited input.
+        certificate = None
     answer = CounterfactualSet(
         space=search.space,
         goal=search.goal,
@@ -320,6 +323,10 @@ def _as_answer(
         oracle=search.problem.oracle,
     )
     return judged(answer, search)
+
+
+def _has_single(found: Answers) -> bool:
+    return found.smallest is not None and found.smallest.cost == 1
 
 
 def _run(explainer: CounterfactualExplainer[Any], search: Search[Any, Any]) -> Ended:
