@@ -17,6 +17,7 @@ from edgeflip import (
     Constraints,
     CounterfactualSet,
     EditSet,
+    fingerprint,
     verify_certificate,
 )
 from edgeflip.cli import main
@@ -314,3 +315,26 @@ def test_no_single_edit_is_certified_that_was_not_confirmed():
     assert answer.trace.flips
     assert not answer.found
     assert answer.certificate is None
+
+
+class Tilted(WrappedOracle):
+    """A model that puts whatever kept its class beyond the border, by so much; but for the input."""
+
+    def __init__(self, oracle, graph, by):
+        super().__init__(oracle)
+        self.input, self.by = fingerprint(graph), by
+
+    def predict_proba(self, graphs):
+        outputs = super().predict_proba(graphs)
+        edited = torch.tensor([fingerprint(graph) != self.input for graph in graphs])
+        kept = edited & (outputs.argmax(dim=1) == 1)
+        return torch.where(kept[:, None], torch.tensor([0.5 + self.by, 0.5 - self.by]), outputs)
+
+
+def test_what_rounding_could_move_over_the_border_is_no_counterexample():
+    oracle, graph = example_oracle(), example_graphs(4, seed=0)[0]
+    answer = EdgeFlip().fit([], oracle).explain(graph)
+    assert answer.certificate.below == 2
+    assert verify_certificate(answer, Tilted(oracle, graph, 1e-6)) > 0
+    with pytest.raises(CertificateError, match="the certificate is wrong"):
+        verify_certificate(answer, Tilted(oracle, graph, 1e-3))

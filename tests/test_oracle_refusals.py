@@ -54,7 +54,7 @@ def ask(output, **options):
         (lambda graphs, nodes: torch.tensor([[0.0, 1.0], [0.0, float("inf")]]), "infinity"),
         (lambda graphs, nodes: torch.zeros(graphs, 5), "3 columns"),
         (lambda graphs, nodes: torch.zeros(graphs, 1), "3 columns"),
-        (lambda graphs, nodes: torch.zeros(nodes, 3), "pick one node's rows with ModelOracle"),
+        (lambda graphs, nodes: torch.zeros(nodes, 3), "pick one node's rows with a function"),
         (lambda graphs, nodes: torch.zeros(1, 3), "pools its nodes"),
         (lambda graphs, nodes: torch.zeros(graphs, 0), "classes"),
         (lambda graphs, nodes: torch.zeros(3), "per graph"),

@@ -291,7 +291,7 @@ def _one_row(output: Any) -> Any:
         raise OracleError(
             "expected one row of class scores from a model that takes no batch, got "
             f"{list(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__}; "
-            "check that it pools its nodes, or pick one node's row with ModelOracle(model, call=…)."
+            "check that it pools its nodes, or pick one node's row with a function that ModelOracle calls."
         )
     return output.reshape(1, -1)
 

@@ -192,7 +192,7 @@ def as_matrix(output: Any, count: int) -> Tensor:
         raise OracleError(
             f"expected one row of class scores per graph ([{count}, classes]), got "
             f"{list(matrix.shape)}; check that the model pools its nodes by batch, or pick one node's "
-            "rows with ModelOracle(model, call=…)."
+            "rows with a function that ModelOracle calls."
         )
     return matrix
 

@@ -21,8 +21,9 @@ from edgeflip.search.summary import conditions_of
 
 _AT_ONCE = 256
 
-# Batch size alone moves the last digits.
-_TOLERANCE = 1e-3
+# Batch size alone moves the last digits. What it could move over the border is a tie, which says nothing
+# against an answer or a proof.
+_TOLERANCE, _TIE = 1e-3, 1e-5
 
 
 def verify_certificate(
@@ -115,6 +116,12 @@ def _far(output: torch.Tensor, claimed: Sequence[float]) -> bool:
     return bool(((output - wanted).abs() / scale > _TOLERANCE).any())
 
 
+def _are_ties(answer: CounterfactualSet, outputs: torch.Tensor) -> torch.Tensor:
+    """Which outputs lie so near the border that rounding decides [outputs]."""
+    scale = outputs.abs().amax(dim=1).clamp(min=1.0)
+    return answer.goal.margins(outputs).amax(dim=1).abs() <= _TIE * scale
+
+
 def _told(answer: CounterfactualSet) -> list[Counterfactual]:
     """Every counterfactual of an answer, each once."""
     others = [entry for entry in (answer.smallest, answer.first) if entry is not None]
@@ -165,7 +172,7 @@ def _check_answers(answer: CounterfactualSet, space: EditSpace, oracle: AnyOracl
             f"expected edits that fit the input, got others ({error}); the answer was changed."
         ) from error
     outputs = checked_answers(oracle, edited)
-    reached = answer.goal.reached(outputs).tolist()
+    reached = (answer.goal.reached(outputs) | _are_ties(answer, outputs)).tolist()
     falls = answer.goal.fall(outputs).tolist()
     columns = zip(entries, outputs, reached, falls, strict=True)
     for entry, output, hit, fall in columns:
@@ -206,6 +213,7 @@ def _asked(
     stream = iter(space.plainly(cost))
     while part := list(islice(stream, _AT_ONCE)):
         outputs = checked_answers(oracle, [space.edited(edits) for edits in part])
-        hits = answer.goal.reached(outputs).nonzero().flatten().tolist()
+        reached = answer.goal.reached(outputs) & ~_are_ties(answer, outputs)
+        hits = reached.nonzero().flatten().tolist()
         flips = [part[index] for index in hits]
         yield len(part), [edits for edits in flips if space.plainly_allows(edits)]
