@@ -157,7 +157,7 @@ def test_the_command_line_prints_the_plan_and_runs_nothing(tmp_path, capsys, mon
     assert end.value.code in (0, None)
     printed = capsys.readouterr().out
     assert "at most 4" in printed
-    assert "unknown" in printed
+    assert "what is not known (?) of 1" in printed
     assert "Nothing was trained or explained" in printed
     with pytest.raises(SystemExit):
         main([*command, "--json"])

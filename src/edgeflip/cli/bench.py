@@ -16,12 +16,12 @@ from edgeflip.bench import (
     run_bench,
     write_report,
 )
-from edgeflip.cli.console import say, show, table
+from edgeflip.cli.console import say, show, table, table_width
 from edgeflip.cli.terminal import counted, note, print_json, waiting
 from edgeflip.cli.wording import in_flags
 
 if TYPE_CHECKING:
-    from edgeflip.bench import Split
+    from edgeflip.bench import Plan, Split
 
 
 def print_specs(*, as_json: bool) -> None:
@@ -100,7 +100,7 @@ def plan_spec(
         print_json(plan.to_dict())
         return
     for dataset, reason in plan.skipped.items():
-        note(f"{dataset} would be skipped: {reason}")
+        note(in_flags(f"{dataset} would be skipped: {reason}"))
     amounts = table("dataset", "methods", "seeds", "graphs", "done", "CPU hours", numbers=_AMOUNTS)
     names = list(dict.fromkeys(entry.dataset for entry in plan.work))
     for name in names:
@@ -117,29 +117,44 @@ def plan_spec(
             _hours(part),
         )
     show(amounts)
-    each = table("CPU hours", *names, "all", numbers=(*names, "all"))
-    for label in dict.fromkeys(entry.method for entry in plan.work):
+    _show_hours(plan, names)
+    unknown = f", and what is not known (?) of {len(plan.unknown)}" if plan.unknown else ""
+    say(
+        f"About {plan.hours:.2f} CPU hours{unknown}: learning and explaining, by what the "
+        "same columns took before. Nothing was trained or explained."
+    )
+
+
+def _show_hours(plan: Plan, names: Sequence[str]) -> None:
+    """CPU hours by method, and by dataset where there is room for them."""
+    labels = list(dict.fromkeys(entry.method for entry in plan.work))
+    lines = []
+    for label in labels:
         row = [entry for entry in plan.work if entry.method == label]
         cells = [_hours([entry for entry in row if entry.dataset == name]) for name in names]
-        each.add_row(label, *cells, _hours(row))
+        lines.append((label, *cells, _hours(row)))
+    heads = ("CPU hours", *names, "all")
+    widths = [max(len(line[place]) for line in (heads, *lines)) + 1 for place in range(len(heads))]
+    if sum(widths) > table_width():
+        heads, lines = ("CPU hours", "all"), [(line[0], line[-1]) for line in lines]
+    each = table(*heads, numbers=heads[1:])
+    for line in lines:
+        each.add_row(*line)
     show(each)
-    unknown = f", and what is unknown of {len(plan.unknown)}" if plan.unknown else ""
-    say(
-        f"About {plan.hours:.2f} CPU hours{unknown}: learning and explaining, by what the same columns took "
-        "before. Nothing was trained or explained."
-    )
+    if len(heads) < len(widths):
+        say("By dataset they are in a wider window, and with --json.")
 
 
 _AMOUNTS = ("methods", "seeds", "graphs", "done", "CPU hours")
 
 
 def _hours(work: Sequence[PlannedWork]) -> str:
-    """CPU hours of some work; what is not known of it is said, and a dash is for none."""
+    """CPU hours of some work; "?" stands for what is not known, a dash for none."""
     known = [hours for entry in work if (hours := entry.hours) is not None]
     if not known:
-        return "unknown" if work else "-"
+        return "?" if work else "-"
     total = sum(known)
-    rest = " + unknown" if len(known) < len(work) else ""
+    rest = " + ?" if len(known) < len(work) else ""
     return f"{total:.{3 if 0 < total < 0.1 else 2}f}{rest}"
 
 
