@@ -33,18 +33,9 @@ from edgeflip.explainers.d4explainer.denoiser import Denoiser
 from edgeflip.explainers.d4explainer.training import DiffusionTrainer
 from edgeflip.oracle import GCNClassifier
 from edgeflip.presets import load_preset
+from guided import DATASETS
 
 HERE = Path(__file__).resolve().parents[1] / "src"
-ALL = (
-    "ba_2motifs",
-    "ba_2motifs_3class",
-    "ba_3motifs",
-    "ba_4motifs",
-    "bbbp",
-    "mutag0",
-    "graph_twitter",
-    "graph_sst5",
-)
 PUBLISHED_EPOCHS = 800
 
 
@@ -52,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Print a row per set."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("other", type=Path, nargs="?", help="folder src of another version")
-    parser.add_argument("--datasets", nargs="+", default=list(ALL))
+    parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
     parser.add_argument("--profile", default="paper", help="whose denoiser, levels and batches")
     parser.add_argument("--graphs", type=int, help="at most so many training graphs")
     parser.add_argument("--batches", type=int, default=4, help="training steps that are measured")

@@ -99,7 +99,6 @@ class XPlore(MaskExplainer[XPloreConfig]):
         pairs = [self._pairs(problem) for problem in problems]
         mask = self._first_mask(soft, problems).requires_grad_()
         labels = torch.tensor([[problem.goal.label] for problem in problems])
-        records = FlipRecords(soft, problems, pairs)
         firsts = _FirstFlips(soft, problems, pairs)
         for _ in range(config.steps):
             check()
@@ -108,7 +107,7 @@ class XPlore(MaskExplainer[XPloreConfig]):
             # The model sees the decided graph, the gradient passes as if it were undecided.
             decided = hard + shares - shares.detach()
             logits = soft.logits(hard if config.published_code else decided)
-            flipped = records.flips(logits.detach())
+            flipped = firsts.flips(logits.detach())
             firsts.note(hard != soft.original, flipped)
             if firsts.complete:
                 break
@@ -137,19 +136,13 @@ class XPlore(MaskExplainer[XPloreConfig]):
         return mask if config.start == "published" else torch.where(is_edge, 1, -1) * mask.abs()
 
 
-class _FirstFlips:
-    """The first allowed flip of each graph, and what it took.
-
-    Args:
-        soft: The weighted graphs.
-        problems: Their problems.
-        pairs: Ids of the weighted pairs of each graph.
-    """
+class _FirstFlips(FlipRecords):
+    """The first allowed flip of each graph, and what it took."""
 
     def __init__(
         self, soft: SoftGraphs, problems: Sequence[PairProblem], pairs: Sequence[Tensor]
     ) -> None:
-        self._soft, self._problems, self._pairs = soft, problems, pairs
+        super().__init__(soft, problems, pairs)
         self._found: dict[int, Learned] = {}
 
     @property
@@ -158,12 +151,7 @@ class _FirstFlips:
         return len(self._found) == len(self._problems)
 
     def note(self, changed: Tensor, flipped: Tensor) -> None:
-        """Keep the flips of a step.
-
-        Args:
-            changed: The pairs that are edited [pairs].
-            flipped: The graphs whose prediction changed as asked [graphs].
-        """
+        """Keep the flips of a step, of graphs that had none."""
         fresh = [row for row in flipped.nonzero().flatten().tolist() if row not in self._found]
         if not fresh:
             return
