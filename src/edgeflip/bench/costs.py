@@ -72,8 +72,9 @@ def costs_of_run(folder: str | os.PathLike[str]) -> dict[Key, Cost]:
     results = read_results(folder)
     usual = str(results.spec.get("profile") or "cpu")
     profiles = {
-        str(method.get("label") or method["name"]): str(method.get("profile") or usual)
+        (dataset, str(method.get("label") or method["name"])): str(method.get("profile") or usual)
         for method in results.spec.get("methods") or ()
+        for dataset in method.get("datasets") or results.datasets
     }
     costs: dict[Key, Cost] = {}
     for dataset in results.datasets:
@@ -81,7 +82,7 @@ def costs_of_run(folder: str | os.PathLike[str]) -> dict[Key, Cost]:
         trained = _mean(row.get("cpu_seconds") for row in oracles)
         costs[dataset, ORACLE, usual] = Cost(training=trained)
         for method in results.methods:
-            key = (dataset, method, profiles.get(method, usual))
+            key = (dataset, method, profiles.get((dataset, method), usual))
             costs[key] = _cost_of(results, dataset, method)
     return costs
 
