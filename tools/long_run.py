@@ -4,11 +4,11 @@
     python tools/long_run.py ba --workers 2 --commit    # and commit what is new, every half an hour
     python tools/long_run.py ba -- --method edgeflip --method random      # a part of the spec first
 
-A run belongs to the code it was begun with. So it is made in a clone of this repository, at the present commit
-when it is begun and ever after at the commit that its meta.json names: work on this tree does not disturb it.
-The rows so far are kept, compressed, in docs/results/SPEC/journal, with the oracles and what is small and took
-long to learn. A later clone of this repository goes on from there by the same command. What follows `--` is
-handed to `edgeflip bench run`.
+A run belongs to the code it was begun with. So it is made in a clone of this repository, at the present
+commit when it is begun and ever after at the commit that its meta.json names: work on this tree does not
+disturb it. The rows so far are kept, compressed, in docs/results/SPEC/journal, with the oracles and what is
+small and took long to learn. A later clone of this repository goes on from there by the same command. What
+follows `--` is handed to `edgeflip bench run`.
 """
 
 from __future__ import annotations
@@ -67,14 +67,15 @@ def commit_of(run: Path, repository: Path) -> str:
     if not (run / META).exists():
         if git(repository, "status", "--porcelain", "--", "src"):
             raise EdgeflipError(
-                "expected src/ as it was committed, got changes; commit them, so that the run can be gone on with."
+                "expected src/ as it was committed, got changes; commit them, so that the run can be gone "
+                "on with."
             )
         return git(repository, "rev-parse", "HEAD")
     commit = str(read_json(run / META).get("commit") or "")
     if not commit or commit.endswith(CHANGED):
         raise EdgeflipError(
-            f"expected a run of one commit in {run}, got {commit or 'none'}; it can only be gone on with where "
-            "it was begun."
+            f"expected a run of one commit in {run}, got {commit or 'none'}; it can only be gone on with "
+            "where it was begun."
         )
     return commit
 
@@ -102,14 +103,15 @@ def work(
         if number != signal.SIGINT:
             benchmark.send_signal(signal.SIGINT)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     begun = time.monotonic()
     while benchmark.poll() is None:
         time.sleep(1)
         if time.monotonic() - begun > 60 * options.minutes:
             begun = time.monotonic()
             keep(run, kept, options)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     keep(run, kept, options)
     return benchmark.returncode
 

@@ -147,7 +147,9 @@ class Ground:
         if not self.spec.factual_proximity or self.bundle.motif_nodes is not None:
             return None
         published = DRCFGNN.for_dataset(preset_name(self.bundle.name), profile="paper").config
-        settings = {"max_nodes": published.max_nodes, **published.factual_settings}
+        # As published where nothing is set: half of an average graph.
+        largest = published.max_nodes or max(1, round(self._statistics()["nodes"] / 2))
+        settings = {"max_nodes": largest, **published.factual_settings}
         explainer = make_factual(published.factual, settings)
         known: dict[str, frozenset[int]] = {}
 

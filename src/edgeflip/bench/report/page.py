@@ -43,10 +43,8 @@ _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Plausibility", ("plausibility",)),
     ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
-    (
-        "Facts of the run",
-        ("methods", "oracles", "statistics", "links", "endings", "failures", "skipped", "overhead"),
-    ),
+    ("Data, oracles and link predictors", ("statistics", "oracles", "links")),
+    ("Facts of the run", ("methods", "endings", "failures", "skipped", "overhead")),
 )
 
 

@@ -74,9 +74,9 @@ def _links_table(results: Results) -> ReportTable:
     return ReportTable(
         key="links",
         title="Link predictors: their shape, training and validation AUC",
-        note="Validation AUC with pairs oriented as published / with every pair in one order: where negatives "
-        "come in either order and edges do not, the order betrays some of them. The paper's value in "
-        "parentheses. A share of supervision edges between two numbers is drawn anew for each graph and epoch.",
+        note="Validation AUC with pairs oriented as published / with every pair in one order: where "
+        "negatives come in either order and edges do not, the order betrays some of them. The paper's value "
+        "in parentheses. A share of supervision edges between two numbers is drawn anew every epoch.",
         head=("Dataset", "Asked by"),
         columns=(
             "class",
