@@ -43,24 +43,61 @@ class Choice:
     also: tuple[str, ...] = field(default=())
 
 
+def _oracles(
+    title: str, datasets: tuple[str, ...], options: Mapping[str, Mapping[str, Any]]
+) -> Choice:
+    """Settings of oracles, by their accuracy alone: how sure one is decides how easily it is changed."""
+    asks_little = (MethodSpec("random", settings={"oracle_calls": 100}),)
+    spec = BenchSpec(title, datasets, asks_little, seeds=(0, 1, 2), split="val", graphs=1)
+    return Choice(spec, options, by="accuracy", of_oracle=True)
+
+
+def _cf2(title: str, datasets: tuple[str, ...]) -> Choice:
+    """Weight and learning rate of CF², whose published ones were chosen for another oracle."""
+    spec = BenchSpec(title, datasets, (MethodSpec("cf2"),), split="val", graphs=50)
+    options = {
+        f"weight {weight:g}, rate {rate:g}": {"weight": weight, "learning_rate": rate}
+        for weight in (20.0, 100.0)
+        for rate in (0.02, 0.05, 0.1, 0.2)
+    }
+    return Choice(spec, options, by="validity", also=("size", "fidelity"))
+
+
 CHOICES = {
-    # How sure an oracle is decides how easily it is changed, so no explainer has a say in it.
-    "mutag0-oracle": Choice(
-        BenchSpec(
-            "Mutag0's oracle",
-            ("mutag0",),
-            (MethodSpec("random", settings={"oracle_calls": 100}),),
-            seeds=(0, 1, 2),
-            split="val",
-            graphs=1,
-        ),
+    "ba-oracles": _oracles(
+        "Oracles of the BA sets",
+        BA,
+        {f"rate {rate:g}": {"learning_rate": rate} for rate in (0.003, 0.005, 0.01)},
+    ),
+    "bbbp-oracle": _oracles(
+        "BBBP's oracle",
+        ("bbbp",),
+        {f"rate {rate:g}": {"learning_rate": rate} for rate in (0.003, 0.005)},
+    ),
+    "twitter-oracle": _oracles(
+        "Graph-Twitter's oracle",
+        ("graph_twitter",),
+        {f"width {width}": {"layers": [width] * 3} for width in (128, 64)},
+    ),
+    "sst5-oracle": _oracles(
+        "Graph-SST5's oracle",
+        ("graph_sst5",),
+        {
+            f"width {width}, rate {rate:g}": {"layers": [width] * 3, "learning_rate": rate}
+            for width in (128, 64)
+            for rate in (1e-3, 5e-4)
+        },
+    ),
+    "mutag0-oracle": _oracles(
+        "Mutag0's oracle",
+        ("mutag0",),
         {
             "the first of the best epochs, as published": {"tie_break": "first"},
             "the one of them with the lowest loss": {"tie_break": "loss"},
         },
-        by="accuracy",
-        of_oracle=True,
     ),
+    "cf2-ba": _cf2("CF² on the BA sets", BA),
+    "cf2-real": _cf2("CF² on molecules and sentences", ("bbbp", "graph_twitter", "graph_sst5")),
     "gist": Choice(
         BenchSpec("GIST's negatives", BA, (MethodSpec("gist"),), split="val", graphs=50),
         {

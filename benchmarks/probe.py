@@ -22,7 +22,7 @@ from edgeflip.bench.costs import ORACLE, Cost, known_costs
 from edgeflip.bench.spec import BenchSpec, MethodSpec
 from edgeflip.support import RESULTS, read_rows
 
-LINK_EPOCHS, STEPS_SHARE = 10, 20
+LINK_EPOCHS, STEPS_SHARE = 3, 20
 
 
 @dataclass(frozen=True)
