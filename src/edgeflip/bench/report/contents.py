@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.aims import aims_table
-from edgeflip.bench.report.cells import cell_tables
+from edgeflip.bench.report.causes import cause_tables
+from edgeflip.bench.report.cells import cell_tables, published_cells
 from edgeflip.bench.report.facts import fact_tables
 from edgeflip.bench.report.overview import overview_tables
 from edgeflip.bench.report.published import Paper
@@ -124,10 +125,12 @@ def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list
     """Every table of the report, in the order of the paper, the facts of the run last."""
     # The aims are edgeflip's own, not those of whatever stands in its place, and of test graphs.
     aims = aims_table(results, summaries) if ours == OURS and results.paper.comparable else None
+    cells = published_cells(results)
     compared = (versus_table(results, ours), aims)
     return [
         *overview_tables(results, summaries),
-        *cell_tables(results),
+        *cell_tables(results, cells),
+        *cause_tables(results, cells),
         *(table for table in compared if table is not None),
         _by_method(results, summaries, QUALITY),
         *replaced_tables(results, summaries),
