@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from edgeflip.bench.report import published_cells, read_results, write_report
-from edgeflip.bench.report.cells import PublishedCell, cell_tables, published_column
+from conftest import assert_sentence
+from edgeflip.bench.report import read_results, write_report
+from edgeflip.bench.report.causes import Cause, cause_tables, known_causes, read_causes
+from edgeflip.bench.report.cells import (
+    PublishedCell,
+    cell_tables,
+    published_cells,
+    published_column,
+)
+from edgeflip.errors import ConfigError
 from edgeflip.metrics import METRICS, Average
 from made_up_run import DENOISED, META, ODD, VARIANT, graph, made_up, noise, to, write_run
 
@@ -150,7 +158,8 @@ def test_the_report_has_a_section_with_every_cell_and_their_number(tmp_path: Pat
         row["noise"] = after
     meta = {**META, "spec": {"seeds": [0], "datasets": ["ba_2motifs"]}}
     folder = write_run(tmp_path / "run", rows, meta=meta)
-    counts, cells = cell_tables(read_results(folder))
+    results = read_results(folder)
+    counts, cells = cell_tables(results, published_cells(results))
     verdicts = {row.head[2]: row.cells for row in cells.rows}
     assert verdicts["validity ↑"][1:] == (".85 to .96", ".92", "within")
     assert verdicts["ECaN ↑"][1:] == (".920 to .920", ".920", "within")
@@ -175,7 +184,47 @@ def test_without_published_values_there_is_no_such_section(tmp_path: Path) -> No
 
 
 def test_cells_of_a_run_of_several_seeds_have_deviations(tmp_path: Path) -> None:
-    _, cells = cell_tables(read_results(write_run(tmp_path, made_up())))
+    results = read_results(write_run(tmp_path, made_up()))
+    _, cells = cell_tables(results, published_cells(results))
     (random,) = [row for row in cells.rows if row.head[1:] == ("Random", "validity ↑")]
     (entry,) = random.cells[0][0]
     assert (entry.text, entry.detail) == (".62", "± .18")
+
+
+def causes_of(folder: Path, *causes: Cause, spec: str = "made-up") -> tuple[Any, list[Any]]:
+    """The table of causes of a run whose fidelity is worse than published, and its rows on fidelity."""
+    meta = {**META, "spec_name": spec, "spec": {"seeds": [0], "datasets": ["ba_2motifs"]}}
+    results = read_results(write_run(folder, rows_of_variant(), meta=meta))
+    (table,) = cause_tables(results, published_cells(results), causes)
+    return table, [row for row in table.rows if row.head[2] == "fidelity ↑"]
+
+
+def test_every_worse_cell_has_its_cause_or_says_that_it_is_open(tmp_path: Path) -> None:
+    table, (row,) = causes_of(tmp_path / "open")
+    assert "open" in row.cells[4]
+    assert row.cells[-1] == "–"
+    assert "is open for 1" in table.note
+    told: dict[str, Any] = {"spec": "made-up", "methods": (VARIANT,), "measures": ("fidelity",)}
+    tried = Cause("three seeds were tried.", found=False, command="edgeflip bench run a", **told)
+    table, (row,) = causes_of(tmp_path / "tried", tried)
+    assert row.cells[4:] == ("not found: three seeds were tried.", "–", "edgeflip bench run a")
+    found = Cause("It is the oracle.", True, moved=".95", command="edgeflip bench run b", **told)
+    table, (row,) = causes_of(tmp_path / "found", tried, found)
+    assert row.cells[4:] == ("It is the oracle.", ".95", "edgeflip bench run b")
+    assert "a cause is found for 1" in table.note
+    # Of another spec, class or dataset it says nothing.
+    for other in (
+        Cause("No.", False, command="x", **{**told, "spec": "ba"}),
+        Cause("No.", False, command="x", targets=(0,), **told),
+        Cause("No.", False, command="x", datasets=("bbbp",), **told),
+    ):
+        _, (row,) = causes_of(tmp_path / f"{other}"[:60].replace("/", ""), other)
+        assert "open" in row.cells[4]
+
+
+def test_a_cause_without_a_command_or_without_what_it_moves_is_refused() -> None:
+    assert all(cause.command for cause in known_causes())
+    for text in ('why = "Chance."\nfound = false', 'why = "Chance."\nfound = true\ncommand = "x"'):
+        with pytest.raises(ConfigError) as caught:
+            read_causes(f"[[cause]]\n{text}")
+        assert_sentence(caught)

@@ -3,6 +3,11 @@
 from edgeflip.bench.costs import (
     costs_table,
 )
+from edgeflip.bench.packing import (
+    Packed,
+    pack_run,
+    unpack_run,
+)
 from edgeflip.bench.planning import (
     Plan,
     PlannedWork,
@@ -38,6 +43,7 @@ from edgeflip.draw import (
 
 __all__ = [
     "OURS",
+    "Packed",
     "Plan",
     "PlannedWork",
     "PublishedCell",
@@ -47,11 +53,13 @@ __all__ = [
     "is_run",
     "list_specs",
     "load_spec",
+    "pack_run",
     "plan_bench",
     "published_cells",
     "read_results",
     "redraw",
     "run_bench",
     "run_exhibits",
+    "unpack_run",
     "write_report",
 ]

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 
 from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.bench.spec import BenchSpec, Sources, graphs_of
 from edgeflip.bench.timing import Clock
+from edgeflip.core import PairSpace, fingerprint
 from edgeflip.datasets import DatasetBundle
-from edgeflip.explainers import EdgeFlip
+from edgeflip.explainers import DRCFGNN, EdgeFlip
+from edgeflip.factual import make_factual
 from edgeflip.links import LinkModel
-from edgeflip.metrics import Descriptors, describe
+from edgeflip.metrics import Descriptors, MotifNodes, describe
 from edgeflip.oracle import ModelOracle
-from edgeflip.presets import load_preset, preset_name
+from edgeflip.presets import preset_name
 from edgeflip.support import Row, checksum, code_version, read_json, write_json
 from edgeflip.training import data_checksum, links_once, oracle_for
 
@@ -56,7 +59,7 @@ class Ground:
     @cached_property
     def oracle(self) -> ModelOracle:
         """The oracle, trained if it never was."""
-        settings = load_preset(self.bundle.name, self.spec.profile).oracle
+        settings = self.spec.oracle_settings(self.bundle.name)
         shaped_by = {
             "settings": repr(settings),
             "graphs": data_checksum([*self.bundle.train, *self.bundle.val]),
@@ -67,7 +70,7 @@ class Ground:
         started, cpu_started = time.perf_counter(), time.process_time()
         known = (self._place / "time.json").exists()
         with self.clock.of("training"):
-            oracle = oracle_for(self.bundle, self._place, profile=self.spec.profile, seed=self.seed)
+            oracle = oracle_for(self.bundle, self._place, settings=settings, seed=self.seed)
         if not known:
             times = {
                 "seconds": time.perf_counter() - started,
@@ -116,9 +119,49 @@ class Ground:
             "split_made": self.bundle.card.split,
             "title": self.bundle.card.title,
             "has_motif": self.bundle.motif_nodes is not None,
+            "statistics": self._statistics(),
             "seconds": times["seconds"],
             "cpu_seconds": times["cpu_seconds"],
         }
+
+    def _statistics(self) -> Row:
+        """The dataset in numbers, by the names of `DatasetStatistics`."""
+        bundle = self.bundle
+        train, val, test = bundle.split.sizes
+        return {
+            "classes": bundle.num_classes,
+            "features": bundle.num_features,
+            "nodes": fmean(int(graph.num_nodes or 0) for graph in bundle.graphs),
+            "edges": fmean(PairSpace.of(graph).edge_ids.numel() for graph in bundle.graphs),
+            "train": train,
+            "val": val,
+            "test": test,
+        }
+
+    @cached_property
+    def factual_nodes(self) -> MotifNodes | None:
+        """The factual subgraph's nodes of a graph, as the paper's search has it without denoising.
+
+        None if the spec does not ask for them, or the dataset has motifs to hold edits against.
+        """
+        if not self.spec.factual_proximity or self.bundle.motif_nodes is not None:
+            return None
+        published = DRCFGNN.for_dataset(preset_name(self.bundle.name), profile="paper").config
+        # As published where nothing is set: half of an average graph.
+        largest = published.max_nodes or max(1, round(self._statistics()["nodes"] / 2))
+        settings = {"max_nodes": largest, **published.factual_settings}
+        explainer = make_factual(published.factual, settings)
+        known: dict[str, frozenset[int]] = {}
+
+        def nodes(graph: Data) -> frozenset[int]:
+            key = fingerprint(graph)
+            if key not in known:
+                label = int(self.oracle.predict([graph])[0])
+                found = explainer.explain(self.oracle, graph, label, seed=self.seed)
+                known[key] = frozenset(found.nodes)
+            return known[key]
+
+        return nodes
 
     @cached_property
     def referee(self) -> LinkModel:

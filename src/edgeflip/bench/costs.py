@@ -21,7 +21,11 @@ from edgeflip.support import as_path, checked_call
 ORACLE = "oracle"
 """Stands for the oracle where others have the name of a column."""
 
+# What benchmarks/probe.py and benchmarks/costs.py print; where both know a column, the latter counts.
+_PROBED, _REPORTED = "probed_costs.csv", "costs.csv"
 _HEAD = ("dataset", "method", "profile", "graph_seconds", "training_seconds")
+# A column whose label says for how many epochs it was trained costs the same under its own name.
+_EPOCHS = re.compile(r" \(\d+(–\d+)? epochs?\)$")
 _PROFILE = re.compile(r"^- Profile: (\w+)$", re.MULTILINE)
 # The tables and metrics of a report in which they stand.
 _GRAPH, _TRAINING = ("times", "cpu_seconds"), ("times", "training_seconds")
@@ -48,18 +52,19 @@ Costs: TypeAlias = Mapping[Key, Cost]
 
 
 def known_costs() -> dict[Key, Cost]:
-    """The costs that come with the package, measured by the runs of docs/results.
+    """The costs that come with the package: those of the runs of docs/results, then of a few graphs each.
 
     Example:
         >>> known_costs()["ba_2motifs", "edgeflip", "cpu"].graph < 1
         True
     """
-    text = (files("edgeflip") / "bench" / "costs.csv").read_text("utf-8")
+    folder = files("edgeflip") / "bench"
     return {
         (line["dataset"], line["method"], line["profile"]): Cost(
             _number(line["graph_seconds"]), _number(line["training_seconds"])
         )
-        for line in csv.DictReader(text.splitlines())
+        for name in (_PROBED, _REPORTED)
+        for line in csv.DictReader((folder / name).read_text("utf-8").splitlines())
     }
 
 
@@ -72,8 +77,9 @@ def costs_of_run(folder: str | os.PathLike[str]) -> dict[Key, Cost]:
     results = read_results(folder)
     usual = str(results.spec.get("profile") or "cpu")
     profiles = {
-        str(method.get("label") or method["name"]): str(method.get("profile") or usual)
+        (dataset, str(method.get("label") or method["name"])): str(method.get("profile") or usual)
         for method in results.spec.get("methods") or ()
+        for dataset in method.get("datasets") or results.datasets
     }
     costs: dict[Key, Cost] = {}
     for dataset in results.datasets:
@@ -81,8 +87,8 @@ def costs_of_run(folder: str | os.PathLike[str]) -> dict[Key, Cost]:
         trained = _mean(row.get("cpu_seconds") for row in oracles)
         costs[dataset, ORACLE, usual] = Cost(training=trained)
         for method in results.methods:
-            key = (dataset, method, profiles.get(method, usual))
-            costs[key] = _cost_of(results, dataset, method)
+            profile = profiles.get((dataset, method), usual)
+            costs[dataset, _EPOCHS.sub("", method), profile] = _cost_of(results, dataset, method)
     return costs
 
 
@@ -134,7 +140,7 @@ def _costs_of_report(folder: Path) -> dict[Key, Cost]:
     graph: dict[Key, float] = {}
     training: dict[Key, float] = {}
     for table, dataset, method, metric, ours, *_ in lines[1:]:
-        key = (dataset, method, profile[1])
+        key = (dataset, _EPOCHS.sub("", method), profile[1])
         if not ours:
             continue
         if (table, metric) == _GRAPH:

@@ -21,6 +21,7 @@ from edgeflip.core import FREE, Edge, EditSet, Noise, add_noise
 from edgeflip.errors import EdgeflipError
 from edgeflip.explainers import (
     CounterfactualExplainer,
+    LinkExplainer,
     ReplacingExplainer,
     allowance,
     explainer_class,
@@ -79,6 +80,7 @@ class Evaluation:
                 ground.models,
                 seed=ground.seed,
                 with_validation=ground.learns_from_validation,
+                graphs=ground.graphs if self.method.learns_from == "explained" else None,
             )
 
     @property
@@ -95,12 +97,15 @@ class Evaluation:
             fit = self._fit
         except Exception as error:
             return self.failed_fit_row(_reason(error))
+        learns = fit.explainer.learns
         report = getattr(fit.explainer, "report_", None)
         notes: Row = {} if report is None else {"auc": getattr(report, "auc", None)}
         notes |= getattr(report, "notes", dict)()
-        learns = fit.explainer.learns
+        if isinstance(fit.explainer, LinkExplainer) and learns:
+            row |= {"links": asdict(fit.explainer.link_settings)}
         row |= {"seconds": fit.seconds, "cpu_seconds": fit.cpu_seconds, "learns": learns}
-        learning = Learning(fit.seconds if learns else None)
+        aucs = [getattr(report, name, None) for name in ("auc", "auc_order_free")]
+        learning = Learning(fit.seconds if learns else None, *aucs)
         values = {metric.name: metric.of(learning) for metric in metrics_of("fit")}
         differs = list(differing_settings(self.label, fit.explainer, self.ground.bundle.name))
         limited = (
@@ -256,6 +261,7 @@ class Evaluation:
             answer=None if isinstance(attempt.answer, Exception) else attempt.answer,
             oracle=TimedOracle(self.ground.oracle, self.ground.clock),
             motif_nodes=self.ground.bundle.motif_nodes,
+            factual_nodes=self.ground.factual_nodes,
             after_noise=after_noise,
             links=self._links if self.ground.spec.plausibility else None,
             wall_seconds=attempt.wall_seconds,
@@ -282,7 +288,8 @@ class Evaluation:
         explainer, bundle = self.explainer, self.ground.bundle
         if not (self._not_replaced and isinstance(explainer, ReplacingExplainer)):
             return {}
-        learned_from = [*bundle.train, *bundle.val]
+        explained = self.method.learns_from == "explained"
+        learned_from = self.ground.graphs if explained else [*bundle.train, *bundle.val]
         with self.ground.clock.of("explaining"):
             found = explainer.replacements(
                 graph, learned_from, fill=bundle.fill, seed=self.ground.seed
@@ -311,6 +318,7 @@ class Evaluation:
                 assert before.found is not None
                 # No answer under noise is an answer that did not stay.
                 answer = replace(before.found, counterfactuals=())
+            row |= {"noisy_label": answer.label}
             after[row["graph"]] = answer
         return after
 

@@ -14,7 +14,16 @@ from typing import Any
 from edgeflip.bench.shapes import check_meta
 from edgeflip.bench.spec import SPLITS, BenchSpec, Split
 from edgeflip.errors import ArtifactError, ConfigError
-from edgeflip.support import RESULTS, Row, code_version, package_version, read_json, write_json
+from edgeflip.support import (
+    CHANGED,
+    RESULTS,
+    Row,
+    code_commit,
+    code_version,
+    package_version,
+    read_json,
+    write_json,
+)
 
 META, PARQUET = "meta.json", "results.parquet"
 
@@ -59,11 +68,12 @@ def open_meta(
             )
         # First, so that a description without rows always means that they were deleted.
         rows.touch()
-        meta = {
+        meta: dict[str, Any] = {
             "spec": spec.to_dict(),
             "spec_name": name,
             "spec_checksum": spec.checksum(),
             "code": code_version(),
+            "commit": code_commit(),
             "versions": {
                 package: package_version(package)
                 for package in ("edgeflip", "torch", "torch_geometric")
@@ -109,9 +119,16 @@ def check_same_run(meta: Mapping[str, Any], spec: BenchSpec, folder: Path) -> No
     if meta.get("code") != code_version():
         raise ConfigError(
             f"expected a folder of edgeflip {code_version()}, got one of {meta.get('code')} in "
-            f"{folder}; results of two versions cannot be mixed: give another folder."
+            f"{folder}; results of two versions cannot be mixed: give another folder{_from(meta)}."
         )
     check_rows_are_there(meta, folder)
+
+
+def _from(meta: Mapping[str, Any]) -> str:
+    """From which commit a run can be gone on with."""
+    commit = str(meta.get("commit") or "")
+    known = commit and not commit.endswith(CHANGED)
+    return f", or run this one from git commit {commit[:12]}" if known else ""
 
 
 def read_meta(folder: Path) -> dict[str, Any]:

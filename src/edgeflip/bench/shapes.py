@@ -122,6 +122,7 @@ class _Meta(_Shape):
     spec_name: _Text = None
     spec_checksum: _Text = None
     code: _Text = None
+    commit: _Text = None
     versions: dict[str, str | None] | None = None
     command: _Text = None
     started: _Text = None

@@ -24,10 +24,11 @@ from edgeflip.datasets import (
 )
 from edgeflip.errors import ConfigError, DatasetError, unknown_name
 from edgeflip.explainers import CounterfactualExplainer, explainer_class, make_explainer
-from edgeflip.presets import preset_name
+from edgeflip.presets import OracleSettings, load_preset, preset_name
 from edgeflip.support import STRICT, as_path, checksum, read_file, read_settings, reading
 
 Split: TypeAlias = Literal["val", "test"]
+Learning: TypeAlias = Literal["training", "explained"]
 SPLITS: Mapping[Split, str] = {"test": "test graphs", "val": "validation graphs"}
 """The parts of a dataset that can be explained, and what their graphs are called."""
 
@@ -38,7 +39,7 @@ class MethodSpec:
 
     Attributes:
         name: Name of the explainer.
-        label: Name of the column, which must differ from all others; the explainer's by default. A
+        label: Name of the column; the explainer's by default. Methods on other datasets may share it. A
             label of the published tables, such as `"dr-cfgnn -DeN +OH"`, gets its figures beside it, and
             only the published method may have it; see `edgeflip.bench.labels`.
         settings: Settings that replace those of the preset.
@@ -49,6 +50,8 @@ class MethodSpec:
         chemistry: Whether molecules must stay possible molecules; the paper has no such rules.
         noise: Whether it takes part when graphs are explained again under noise.
         targets: Whether it takes part when every other class is asked for.
+        learns_from: The training graphs, or all graphs of the split that is explained. The latter is only for
+            what was published so, as GCFExplainer's walks, which start from the graphs that are explained.
     """
 
     __pydantic_config__ = STRICT
@@ -62,6 +65,7 @@ class MethodSpec:
     chemistry: bool = False
     noise: bool = True
     targets: bool = True
+    learns_from: Learning = "training"
 
     def __post_init__(self) -> None:
         """Spell datasets as they are known."""
@@ -156,6 +160,8 @@ class BenchSpec:
             training graphs.
         replacements: Whether methods that can are also judged by graphs that replace the input, as in
             their papers.
+        factual_proximity: Whether edits are held against the factual subgraph where there is no motif.
+        oracle: Settings that replace those of the oracles' preset, such as to choose among several.
         data: Your own graphs by the name that they have in `datasets`.
     """
 
@@ -175,6 +181,8 @@ class BenchSpec:
     targets: bool = False
     plausibility: bool = False
     replacements: bool = False
+    factual_proximity: bool = False
+    oracle: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, OwnData] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -211,13 +219,16 @@ class BenchSpec:
                 "expected every dataset and seed once, got "
                 f"{list(self.datasets)} and {list(self.seeds)}; leave repeats out."
             )
-        labels = [method.label or method.name for method in self.methods]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ConfigError(
-                    f"expected every method to have a label of its own, got '{label}' more than once; "
-                    "set label."
-                )
+        for dataset in self.datasets:
+            labels = [self.label(method) for method in self.methods_on(dataset)]
+            for label in labels:
+                if labels.count(label) > 1:
+                    raise ConfigError(
+                        "expected every method on a dataset to have a label of its own, got "
+                        f"'{label}' more than once on {dataset}; set label, or datasets."
+                    )
+        for dataset in self.datasets:
+            self.oracle_settings(dataset)
         for method in self.methods:
             self._check_method(method)
 
@@ -290,6 +301,12 @@ class BenchSpec:
             profile=method.profile or self.profile,
             overrides=dict(method.settings),
         )
+
+    def oracle_settings(self, dataset: str) -> OracleSettings:
+        """How the oracles of a dataset are built and trained."""
+        settings = load_preset(dataset, self.profile).oracle
+        changed = {**asdict(settings), **self.oracle}
+        return read_settings(OracleSettings, changed, where="[oracle] of the spec")
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain values."""

@@ -58,7 +58,8 @@ class Noise:
         if name in ("graph_twitter", "graph_sst5"):
             return cls(sigma=0.04, relative=True)
         if name in ("bbbp", "mutag0"):
-            return cls(edges="remove")
+            # Molecules only lose edges: neither bonds nor atoms are made up.
+            return cls(edges="remove", node_share=0.0)
         return cls()
 
 

@@ -1,7 +1,7 @@
 """Measures of explanations: plain functions, and the one table of them that bench, report and CLI read."""
 
 from edgeflip.metrics.averages import Average, Proportion, Value, average, over_seeds, wilson
-from edgeflip.metrics.case import AnswerCase, GraphSet, Learning
+from edgeflip.metrics.case import AnswerCase, GraphSet, Learning, MotifNodes
 from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
 from edgeflip.metrics.intervals import (
     GraphValues,
@@ -11,10 +11,11 @@ from edgeflip.metrics.intervals import (
     share_interval,
     wilson_ends,
 )
+from edgeflip.metrics.metric import Metric, Place, Style
 from edgeflip.metrics.noise import overlaps_after_noise
 from edgeflip.metrics.plausibility import pooled_likelihood
 from edgeflip.metrics.quality import edit_minimality
-from edgeflip.metrics.table import METRICS, Metric, Place, Style, metrics_of
+from edgeflip.metrics.table import METRICS, metrics_of
 
 __all__ = [
     "METRICS",
@@ -26,6 +27,7 @@ __all__ = [
     "Interval",
     "Learning",
     "Metric",
+    "MotifNodes",
     "Place",
     "Proportion",
     "Style",

@@ -32,6 +32,8 @@ class AnswerCase:
         answer: The answer, or None if the method failed.
         oracle: The explained model.
         motif_nodes: Finds the motif; None on datasets without motifs.
+        factual_nodes: Finds the nodes of the factual subgraph, which stands in for a motif where there is
+            none; None where proximity to it is not asked.
         after_noise: The answer for the same graph under noise.
         links: Rates edges.
         wall_seconds: Time of the question; by default what the answer's trace says.
@@ -52,6 +54,7 @@ class AnswerCase:
     answer: CounterfactualSet | None = None
     oracle: Oracle | None = None
     motif_nodes: MotifNodes | None = None
+    factual_nodes: MotifNodes | None = None
     after_noise: CounterfactualSet | None = None
     links: LinkProbabilities | None = None
     wall_seconds: float | None = None
@@ -71,6 +74,13 @@ class AnswerCase:
         assert self.answer is not None
         assert self.answer.best is not None
         return self.answer.best
+
+    @property
+    def noise_keeps_label(self) -> bool:
+        """Whether noise left the class as it was; only asked for where there are both answers."""
+        assert self.answer is not None
+        assert self.after_noise is not None
+        return self.after_noise.label == self.answer.label
 
     @cached_property
     def overlaps(self) -> dict[Change, float | None]:
@@ -114,6 +124,10 @@ class Learning:
 
     Attributes:
         seconds: Wall seconds; None for a method that learns nothing.
+        auc: Validation AUC of the link predictor, pairs oriented as published; None for other methods.
+        auc_order_free: The same with every pair as u < v.
     """
 
     seconds: float | None
+    auc: float | None = None
+    auc_order_free: float | None = None

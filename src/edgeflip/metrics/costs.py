@@ -51,6 +51,16 @@ def training_seconds(learning: Learning) -> float | None:
     return learning.seconds
 
 
+def auc(learning: Learning) -> float | None:
+    """Validation AUC of the link predictor, pairs oriented as published."""
+    return learning.auc
+
+
+def auc_order_free(learning: Learning) -> float | None:
+    """The same with every pair as u < v, so that an order that betrays edges helps nobody."""
+    return learning.auc_order_free
+
+
 def _stage(case: AnswerCase, name: str) -> float | None:
     stage = None if case.answer is None else case.answer.trace.stages.get(name)
     return None if stage is None else stage.seconds

@@ -63,6 +63,14 @@ def motif_proximity(case: AnswerCase) -> float:
     return edits.touching(case.motif_nodes(case.answer.graph)) / len(edits)
 
 
+def factual_proximity(case: AnswerCase) -> float:
+    """Share of the edits with an end in the factual subgraph, the part that carries the original class."""
+    assert case.answer is not None
+    assert case.factual_nodes is not None
+    edits: EditSet = case.best.edits
+    return edits.touching(case.factual_nodes(case.answer.graph)) / len(edits)
+
+
 def minimality(case: AnswerCase) -> float:
     """Share of the non-empty proper subsets of the edits that leave the prediction as it is.
 

@@ -8,11 +8,18 @@ from importlib import resources
 from typing import Any
 
 from edgeflip.errors import ConfigError, unknown_name
-from edgeflip.presets.schema import Expected, ExpectedResult, OracleSettings, Preset
+from edgeflip.presets.schema import (
+    DatasetStatistics,
+    Expected,
+    ExpectedResult,
+    OracleSettings,
+    Preset,
+)
 from edgeflip.support import checked_call, read_settings
 
 __all__ = [
     "PROFILES",
+    "DatasetStatistics",
     "Expected",
     "ExpectedResult",
     "OracleSettings",
@@ -128,13 +135,23 @@ def _read_expected(table: Mapping[str, Any], *, where: str) -> Expected:
             f"0.98, got {accuracy!r}; correct it."
         )
     location = f"{where} [expected]"
-    methods = {key: row for key, row in table.items() if key not in ("oracle_accuracy", "by_class")}
+    apart = ("oracle_accuracy", "by_class", "statistics")
+    methods = {key: row for key, row in table.items() if key not in apart}
+    told = table.get("statistics")
+    statistics = (
+        None
+        if told is None
+        else read_settings(DatasetStatistics, told, where=f"{location} statistics")
+    )
     by_class = {}
     for method, rows in _tables(table.get("by_class", {}), where=location).items():
         inside = f'{where} [expected.by_class."{method}"]'
         by_class[method] = {_class(key, inside): row for key, row in _results(rows, inside).items()}
     return Expected(
-        oracle_accuracy=accuracy, methods=_results(methods, location), by_class=by_class
+        oracle_accuracy=accuracy,
+        methods=_results(methods, location),
+        by_class=by_class,
+        statistics=statistics,
     )
 
 

@@ -78,11 +78,13 @@ class ExpectedResult:
     Attributes:
         size: mean number of edits of the best counterfactual.
         first_size: the same of the first one found.
+        factual_proximity: as motif proximity, to the factual subgraph where there is no motif.
         ecan: edge consistency after noise.
         training_seconds: of the explainer, on the authors' machine.
         seconds: mean per graph, there too.
         factual_seconds: mean per graph of finding the factual subgraph, not part of `seconds`.
         dropped_edges: mean number of edges that denoising took from a graph.
+        auc: validation AUC of the link predictor.
     """
 
     __pydantic_config__ = STRICT
@@ -92,12 +94,29 @@ class ExpectedResult:
     size: float | None = None
     first_size: float | None = None
     motif_proximity: float | None = None
+    factual_proximity: float | None = None
     minimality: float | None = None
     ecan: float | None = None
     training_seconds: float | None = None
     seconds: float | None = None
     factual_seconds: float | None = None
     dropped_edges: float | None = None
+    auc: float | None = None
+
+
+@dataclass(frozen=True)
+class DatasetStatistics:
+    """The published statistics of a dataset."""
+
+    __pydantic_config__ = STRICT
+
+    classes: int
+    features: int
+    nodes: float
+    edges: float
+    train: int
+    val: int
+    test: int
 
 
 @dataclass(frozen=True)
@@ -108,11 +127,13 @@ class Expected:
         oracle_accuracy: the oracle's, on the test graphs.
         methods: by method, named as printed.
         by_class: by method and target class, where every graph was asked for one class.
+        statistics: of the dataset.
     """
 
     oracle_accuracy: float | None = None
     methods: Mapping[str, ExpectedResult] = field(default_factory=dict)
     by_class: Mapping[str, Mapping[int, ExpectedResult]] = field(default_factory=dict)
+    statistics: DatasetStatistics | None = None
 
 
 @dataclass(frozen=True)

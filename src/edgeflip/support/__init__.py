@@ -79,11 +79,14 @@ from edgeflip.support.threads import (
     one_thread,
 )
 from edgeflip.support.versions import (
+    CHANGED,
+    code_commit,
     code_version,
     package_version,
 )
 
 __all__ = [
+    "CHANGED",
     "CONFIG_FILE",
     "LARGEST",
     "LIMITS",
@@ -106,6 +109,7 @@ __all__ = [
     "check_seed",
     "checked_call",
     "checksum",
+    "code_commit",
     "code_version",
     "cpu_seconds",
     "file_name",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 import torch
 
 from edgeflip import __version__
+
+CHANGED = "+changes"
+"""Ends a commit whose source was changed since."""
 
 # What only shows results cannot change them.
 _SHOWING = ("cli/", "training/demo.py", "testing/", "bench/report/", "bench/specs/")
@@ -26,6 +30,24 @@ def package_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "unknown"
+
+
+@cache
+def code_commit() -> str | None:
+    """The git commit of our source, marked if the source was changed since; None outside a repository."""
+    root = Path(__file__).parents[1]
+    if not (root.parents[1] / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(root), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--", ".")
+        return git("rev-parse", "HEAD") + (CHANGED if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 @cache

@@ -46,6 +46,7 @@ def fit_once(
     *,
     seed: int = 0,
     with_validation: bool = False,
+    graphs: Sequence[Data] | None = None,
 ) -> Fit:
     """An explainer fitted on a dataset's training graphs, read from disk when it was fitted before.
 
@@ -61,8 +62,10 @@ def fit_once(
         seed: Seed of the fit.
         with_validation: Whether it learns from the validation graphs too, as published; only for
             explaining test graphs.
+        graphs: What it learns from instead; only for a method that was published so.
     """
-    graphs = [*bundle.train, *bundle.val] if with_validation else bundle.train
+    if graphs is None:
+        graphs = [*bundle.train, *bundle.val] if with_validation else bundle.train
     if not explainer.learns:
         return Fit(explainer.fit(graphs, oracle, seed=seed), 0.0, 0.0)
     if isinstance(explainer, LinkExplainer) and explainer.links is None:

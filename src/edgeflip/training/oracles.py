@@ -183,37 +183,37 @@ def oracle_for(
     *,
     profile: str = "cpu",
     seed: int = 0,
+    settings: OracleSettings | None = None,
     progress: bool = False,
 ) -> ModelOracle:
-    """The oracle saved in a folder, trained and saved there first if the folder has none.
-
-    One whose training was interrupted is trained again.
+    """The oracle saved in a folder, trained and saved there first if there is no finished one.
 
     Args:
         bundle: the dataset; a saved oracle must have its features and classes.
         folder: where the oracle is, or will be.
         profile: the preset used if it must be trained.
         seed: of that training.
+        settings: used instead of the preset's.
         progress: show a progress bar on stderr.
     """
-    if not _holds_oracle(folder):
-        train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
-    saved, tensors = _read(folder)
-    if (saved.report or {}).get("stopped") == "interrupted":
-        train_and_save(bundle, folder, profile=profile, seed=seed, progress=progress)
-        saved, tensors = _read(folder)
+    found = _read(folder) if _holds_oracle(folder) else None
+    if found is None or (found[0].report or {}).get("stopped") == "interrupted":
+        chosen = settings or load_preset(bundle.name, profile).oracle
+        train_and_save(bundle, folder, seed=seed, settings=chosen, progress=progress)
+        found = _read(folder)
+    saved, tensors = found
     oracle = _rebuild(saved, tensors, folder)
-    found = _origin(saved)
+    about = _origin(saved)
     wanted = (bundle.name, bundle.card.origin, bundle.num_features, bundle.num_classes)
     published = {entry.name for entry in list_datasets()}
-    if published.isdisjoint({found[0], bundle.name}) and not is_family_name(bundle.name):
+    if published.isdisjoint({about[0], bundle.name}) and not is_family_name(bundle.name):
         # Files of one's own may have any name: an oracle of one of them may be asked about another.
-        found = (bundle.name, *found[1:])
+        about = (bundle.name, *about[1:])
     # What the saved oracle does not say of itself cannot speak against it.
-    if any(mine not in (None, theirs) for mine, theirs in zip(found, wanted, strict=True)):
+    if any(mine not in (None, theirs) for mine, theirs in zip(about, wanted, strict=True)):
         raise ConfigError(
             "expected an oracle for '{}' ({} data, {} features, {} classes)".format(*wanted)
-            + " in {}, got one for '{}' ({} data, {} features, {} classes)".format(folder, *found)
+            + " in {}, got one for '{}' ({} data, {} features, {} classes)".format(folder, *about)
             + "; give another folder."
         )
     return oracle

@@ -203,18 +203,15 @@ def _decimals(paper: float, metric: Metric) -> int:
     return max(written, 3 if metric.style == "share3" else 2)
 
 
-def cell_tables(results: Results) -> list[ReportTable]:
+def cell_tables(results: Results, cells: Sequence[PublishedCell]) -> list[ReportTable]:
     """The published cells and how many there are of each verdict; none without any."""
-    cells = published_cells(results)
     return [_count_table(results, cells), _cell_table(results, cells)] if cells else []
 
 
 def _cell_table(results: Results, cells: Sequence[PublishedCell]) -> ReportTable:
     rows = []
     for cell in cells:
-        to = "" if cell.target is None else f" to {results.class_name(cell.dataset, cell.target)}"
-        head = (results.title(cell.dataset), _name(results, cell.method), cell.metric.heading + to)
-        rows.append(TableRow(head, _written(cell), cell.dataset))
+        rows.append(TableRow(cell_head(results, cell), written_cell(cell), cell.dataset))
     return ReportTable(
         key="cells",
         title="Published and measured",
@@ -229,11 +226,18 @@ def _cell_table(results: Results, cells: Sequence[PublishedCell]) -> ReportTable
     )
 
 
+def cell_head(results: Results, cell: PublishedCell) -> tuple[str, str, str]:
+    """Which cell it is: dataset, column and measure."""
+    to = "" if cell.target is None else f" to {results.class_name(cell.dataset, cell.target)}"
+    return results.title(cell.dataset), _name(results, cell.method), cell.metric.heading + to
+
+
 def _name(results: Results, method: str) -> str:
     return method if method == _ORACLE else results.label(method)
 
 
-def _written(cell: PublishedCell) -> tuple[Cell, ...]:
+def written_cell(cell: PublishedCell) -> tuple[Cell, ...]:
+    """Ours, its interval, the published value and the verdict."""
     style = cell.metric.style
     if cell.metric.style == "share" and _decimals(cell.paper, cell.metric) > 2:
         style = "share3"

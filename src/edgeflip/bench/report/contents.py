@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from edgeflip.bench.report import published as paper
 from edgeflip.bench.report.aims import aims_table
-from edgeflip.bench.report.cells import cell_tables
+from edgeflip.bench.report.causes import cause_tables
+from edgeflip.bench.report.cells import cell_tables, published_cells
 from edgeflip.bench.report.facts import fact_tables
 from edgeflip.bench.report.overview import overview_tables
 from edgeflip.bench.report.published import Paper
 from edgeflip.bench.report.results import Results, Row
+from edgeflip.bench.report.setting import setting_tables
 from edgeflip.bench.report.summary import (
     MethodSummary,
     Summaries,
@@ -55,6 +57,13 @@ QUALITY = Layout(
     "has. Possible: answers that keep the rules of chemistry, asked of molecules alone.",
 )
 MOTIF = Layout("motif", "Share of the edits with an end in the motif that made the original class.")
+FACTUAL_PROXIMITY = Layout(
+    "factual_proximity",
+    "Share of the edits with an end in the factual subgraph, which SubgraphX finds with the paper's "
+    "settings. It stands in where no motif is known. The paper's values are in its appendix, and in lines "
+    "that its source keeps as comments. Its own search removes edges of a factual subgraph only, so it has "
+    "a head start.",
+)
 MINIMALITY = Layout(
     "minimality",
     "Share of the proper parts of the edits that leave the prediction as it is. First of the best "
@@ -64,7 +73,9 @@ MINIMALITY = Layout(
 NOISE = Layout(
     "noise",
     "VaN: share of the answered graphs that, with noise, still have a counterfactual to the same class; "
-    "with Wilson's interval over all seeds. ECaN: mean over those graphs of the largest overlap (Jaccard) "
+    "with Wilson's interval over all seeds. As the paper defines it, only noise that leaves the class alone "
+    "counts; over all noise, a graph whose class it changes has kept nothing. ECaN: mean over the graphs "
+    "that kept a counterfactual, of the largest overlap (Jaccard) "
     "of edits before and after. By change: as the authors' code counts, every pair of classes of a graph "
     "by itself. The paper prints VaN as a picture only.",
     "After noise: ",
@@ -89,6 +100,10 @@ OPTIONAL = (
     "aims",
     "replaced",
     "other",
+    "factual_proximity",
+    "links",
+    "statistics",
+    "causes",
 )
 """Tables that not every report has."""
 
@@ -96,6 +111,8 @@ _PLACES = {
     "quality",
     "replaced",
     "motif",
+    "factual_proximity",
+    "links",
     "minimality",
     "noise",
     "times",
@@ -108,21 +125,39 @@ def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list
     """Every table of the report, in the order of the paper, the facts of the run last."""
     # The aims are edgeflip's own, not those of whatever stands in its place, and of test graphs.
     aims = aims_table(results, summaries) if ours == OURS and results.paper.comparable else None
+    cells = published_cells(results)
     compared = (versus_table(results, ours), aims)
     return [
         *overview_tables(results, summaries),
-        *cell_tables(results),
+        *cell_tables(results, cells),
+        *cause_tables(results, cells),
         *(table for table in compared if table is not None),
         _by_method(results, summaries, QUALITY),
         *replaced_tables(results, summaries),
-        *(_by_method(results, summaries, layout) for layout in (MOTIF, MINIMALITY, NOISE)),
+        _by_method(results, summaries, MOTIF),
+        *_if_any(_by_method(results, summaries, FACTUAL_PROXIMITY)),
+        *(_by_method(results, summaries, layout) for layout in (MINIMALITY, NOISE)),
         factual_table(results),
         _by_method(results, summaries, TIMES),
         classes_table(results, summaries),
         plausibility_table(results, summaries),
         *([_by_method(results, summaries, OTHER)] if _metrics_in(OTHER.key) else []),
+        *setting_tables(results),
         *fact_tables(results, summaries),
     ]
+
+
+def _if_any(table: ReportTable) -> list[ReportTable]:
+    """A table if something was measured for it."""
+    measured = any(
+        entry.ours is not None
+        for row in table.rows
+        for cell in row.cells
+        if not isinstance(cell, str)
+        for line in cell
+        for entry in line
+    )
+    return [table] if measured else []
 
 
 def _metrics_in(table: str) -> list[Metric]:
@@ -166,15 +201,21 @@ def _by_method(results: Results, summaries: Summaries, layout: Layout) -> Report
     methods = paper.columns(results.methods)
     measures = _rows(_metrics_in(layout.key))
     named = any(measures)
-    needs_motif = all(
-        "motif_nodes" in metric.needs
-        for lines in measures.values()
-        for line in lines
-        for metric in line
-    )
-    kept: Callable[[str], bool] = results.has_motif if needs_motif else lambda _: True
+    # Datasets without a motif, or with one, have no row where all measures need one, or none.
+    needs = {
+        need
+        for need in ("motif_nodes", "factual_nodes")
+        if all(
+            need in metric.needs for lines in measures.values() for line in lines for metric in line
+        )
+    }
+    kept = {
+        dataset
+        for dataset in results.datasets
+        if not needs or results.has_motif(dataset) == ("motif_nodes" in needs)
+    }
     rows = []
-    for dataset in filter(kept, results.datasets):
+    for dataset in filter(kept.__contains__, results.datasets):
         for name, every in measures.items():
             known = [summaries.get((dataset, method), MethodSummary()) for method in methods]
             lines = _where_asked(every, known)
@@ -310,7 +351,7 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
         for target in [*sorted(found | results.paper.classes(dataset)), None]:
             cells = [
                 _class_cell(
-                    results.paper,
+                    results,
                     dataset,
                     method,
                     target,
@@ -335,10 +376,12 @@ def classes_table(results: Results, summaries: Summaries) -> ReportTable:
 
 
 def _class_cell(
-    published: Paper, dataset: str, method: str, target: int | None, summary: MethodSummary
+    results: Results, dataset: str, method: str, target: int | None, summary: MethodSummary
 ) -> Cell:
-    entries = []
-    for metric in class_metrics():
+    published, entries = results.paper, []
+    # Edits are held against the motif, or, where there is none, against the factual subgraph.
+    other = "factual_nodes" if results.has_motif(dataset) else "motif_nodes"
+    for metric in (metric for metric in class_metrics() if other not in metric.needs):
         ours, printed = summary[metric.name], published.printed_for(dataset, method, metric)
         if target is not None:
             ours = summary.classes.get(target, {}).get(metric.name, Average())

@@ -30,8 +30,11 @@ _INTRO = (
 )
 _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Overview", ("overview",)),
-    ("Cell by cell", ("verdicts", "cells")),
-    ("Quality", ("quality", "size", "replaced", "motif", "minimality", "additions")),
+    ("Cell by cell", ("verdicts", "causes", "cells")),
+    (
+        "Quality",
+        ("quality", "size", "replaced", "motif", "factual_proximity", "minimality", "additions"),
+    ),
     ("Answers to look at", ()),
     ("Head to head", ("versus", "aims")),
     ("Robustness", ("noise", "van")),
@@ -40,7 +43,8 @@ _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Plausibility", ("plausibility",)),
     ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
-    ("Facts of the run", ("methods", "oracles", "endings", "failures", "skipped", "overhead")),
+    ("Data, oracles and link predictors", ("statistics", "oracles", "links")),
+    ("Facts of the run", ("methods", "endings", "failures", "skipped", "overhead")),
 )
 
 

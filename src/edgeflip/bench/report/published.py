@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 
 from edgeflip.bench.labels import VARIANTS as VARIANTS
@@ -87,7 +87,11 @@ class Paper:
 
     def by_class(self, dataset: str, method: str, target: int, metric: str) -> float | None:
         """A printed value of the appendix, where graphs are asked for one class."""
-        return _value(self._expected(dataset).by_class.get(method, {}).get(target), metric)
+        classes = self._expected(dataset).by_class
+        # What is printed without saying for which variant stands for each of them.
+        names = (method, _ALL_VARIANTS) if method in VARIANTS else (method,)
+        rows = [classes[name].get(target) for name in names if name in classes]
+        return next((value for row in rows if (value := _value(row, metric)) is not None), None)
 
     def classes(self, dataset: str) -> set[int]:
         """The classes for which the appendix has values."""
@@ -96,6 +100,11 @@ class Paper:
     def accuracy(self, dataset: str) -> float | None:
         """The printed test accuracy of the oracle."""
         return self._expected(dataset).oracle_accuracy
+
+    def statistics(self, dataset: str) -> dict[str, float]:
+        """The printed statistics of a dataset, by the names of `DatasetStatistics`."""
+        told = self._expected(dataset).statistics
+        return {} if told is None else asdict(told)
 
     def _expected(self, dataset: str) -> Expected:
         return _expected(dataset) if self.comparable else Expected()

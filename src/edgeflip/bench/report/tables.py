@@ -136,6 +136,8 @@ def _fixed(value: float, places: int) -> str:
 def _decimals(value: float, style: Style) -> int:
     if style == "seconds":
         return 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
+    if style == "whole":
+        return 0
     if style == "count":
         return 1 if abs(value) < 100 else 0
     return 3 if style == "share3" else 2
