@@ -12,7 +12,7 @@ from typing import Any
 
 from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
-from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
+from edgeflip.bench.folder import META, PARQUET, open_meta, write_table
 from edgeflip.bench.part import Part, sources_of
 from edgeflip.bench.shapes import check_row
 from edgeflip.bench.spec import BenchSpec, Sources, Split
@@ -27,6 +27,7 @@ from edgeflip.support import (
     Row,
     as_path,
     checked_call,
+    locked,
     progress_bar,
     write_json,
 )
@@ -113,7 +114,7 @@ def run_bench(
             f"expected a folder for the results, got the file {location}; give another."
         )
     location.mkdir(parents=True, exist_ok=True)
-    with locked(location):
+    with locked(location, "another benchmark"):
         meta = open_meta(spec, location, name=name, command=command, resume=resume)
         journal = Journal(location / RESULTS)
         for row in journal.rows.values():
