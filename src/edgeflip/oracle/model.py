@@ -20,13 +20,13 @@ from edgeflip.core import (
     no_graph,
 )
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
+from edgeflip.oracle.batch_sizes import DENSE_NODE_LIMIT, SPARSE_BATCH, graphs_per_call
 from edgeflip.oracle.calling import (
     CallFunction,
     CallStyle,
     ModelCall,
     advice,
     bind_call,
-    count_edges,
     count_nodes,
     device_for,
     joined,
@@ -48,15 +48,6 @@ Batching: TypeAlias = Literal["auto", "sparse", "dense"]
 
 Model: TypeAlias = nn.Module | Callable[[list[Data]], Any]
 """What `ModelOracle` wraps."""
-
-DENSE_NODE_LIMIT = 128
-"""Up to this many nodes the dense path is the faster one (see `benchmarks/engine.py --paths`)."""
-
-# Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
-_DENSE_BATCH, _SPARSE_BATCH = 1024, 256
-
-# Of large graphs so many nodes at once stay in the cache: a half to a quarter of the time.
-_CACHED_NODES = 10_000
 
 
 class ModelOracle:
@@ -193,7 +184,11 @@ class ModelOracle:
             )
         return self._answers(graphs)
 
-    def _answers(self, graphs: Sequence[Data]) -> Tensor:
+    def verified(self, graphs: Sequence[Data], most: int) -> Tensor:
+        """Answers about versions of a graph, so many at a time whatever the batch size [graphs, C]."""
+        return self._answers(graphs, most)
+
+    def _answers(self, graphs: Sequence[Data], most: int | None = None) -> Tensor:
         wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
         if wrong is not None:
             raise no_graph(wrong)
@@ -202,7 +197,7 @@ class ModelOracle:
         answers = []
         with self.frozen(), torch.no_grad():
             # Whole graphs go through the sparse path, where smaller batches stay in the cache.
-            step = min(self._chunk(graphs[0]), self.batch_size or _SPARSE_BATCH)
+            step = min(self._chunk(graphs[0], most), most or self.batch_size or SPARSE_BATCH)
             for start in range(0, len(graphs), step):
                 part = list(graphs[start : start + step])
                 answers.append(self._reader.read(self._outputs(part), len(part)))
@@ -429,18 +424,8 @@ class ModelOracle:
         step: int = known[1]
         return step
 
-    def _chunk(self, graph: Data) -> int:
-        """Graphs per call: the batch size, or fewer when graphs of this size would not fit."""
-        nodes, edges = max(1, count_nodes(graph)), count_edges(graph)
-        width = max(1, graph.x.numel() // nodes) if isinstance(graph.x, Tensor) else 1
-        # Four activations of the wider of features and 256 units, plus indices and messages per edge.
-        per_graph = 4 * nodes * (width + 4 * max(width, 256)) + edges * (16 + 4 * min(width, 256))
-        dense = self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT)
-        if dense and self.path != "sparse":
-            per_graph += 8 * nodes * nodes
-        limit = self.batch_size or (
-            _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
-        )
-        if self.batch_size is None and nodes > DENSE_NODE_LIMIT:
-            limit = min(limit, max(1, _CACHED_NODES // nodes))
-        return max(1, min(limit, self.memory // per_graph))
+    def _chunk(self, graph: Data, most: int | None = None) -> int:
+        """Graphs per call: so many or the batch size, or fewer when graphs of this size would not fit."""
+        dense = self._is_dense_model and self.path != "sparse"
+        dense = dense and (self.path == "dense" or count_nodes(graph) <= DENSE_NODE_LIMIT)
+        return graphs_per_call(graph, most or self.batch_size, memory=self.memory, dense=dense)

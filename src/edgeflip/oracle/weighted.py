@@ -22,9 +22,10 @@ from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace, size_buckets, stacked_adjacency, stacked_rows
 from edgeflip.errors import NotApplicableError, OracleError
+from edgeflip.oracle.batch_sizes import DENSE_NODE_LIMIT
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.masking import is_plain_gcn
-from edgeflip.oracle.model import DENSE_NODE_LIMIT, ModelOracle
+from edgeflip.oracle.model import ModelOracle
 from edgeflip.oracle.protocols import DifferentiableOracle
 
 # Cells of all adjacency matrices in one stack: 100 graphs of 128 nodes.
