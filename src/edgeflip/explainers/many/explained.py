@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflip.errors import EdgeflipError, one_line
+from edgeflip.errors import ArtifactError, EdgeflipError, one_line
 from edgeflip.search import CounterfactualSet
-from edgeflip.support import Row
+from edgeflip.support import Row, parse_json
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,11 @@ class Explained:
         """A row of a folder of answers, read."""
         if row["error"] is not None:
             return cls(row["graph"], failure=Failure(row["status"], row["error"]))
-        return cls(row["graph"], CounterfactualSet.from_dict(row["answer"]))
+        where = f"the answer to graph {row['graph']}"
+        plain = parse_json(
+            row["answer"].encode(), where=where, advice="restore the folder", error=ArtifactError
+        )
+        return cls(row["graph"], CounterfactualSet.from_dict(plain))
 
 
 class GraphsFailedError(EdgeflipError):
@@ -95,6 +100,7 @@ def row_of(explained: Explained, fingerprint: str) -> dict[str, Any]:
         "removed": None if least is None else least.edits.to_dict().get("removed"),
         "calls": None if answer is None else answer.trace.oracle_calls,
         "seconds": None if answer is None else answer.trace.seconds,
-        "answer": None if answer is None else answer.to_dict(),
+        # As text: it is looked into by whoever wants the answer, not by whoever moves the row.
+        "answer": None if answer is None else json.dumps(answer.to_dict(), ensure_ascii=False),
     }
     return row

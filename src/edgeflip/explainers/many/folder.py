@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -21,11 +23,9 @@ from edgeflip.support import (
     check_name,
     code_version,
     line_of,
-    parse_json,
     read_json,
     read_rows,
     write_json,
-    write_lines,
     write_whole,
 )
 
@@ -84,8 +84,9 @@ class AnswerFolder:
                 f"expected graph {self._first} first in {self.path / JOURNAL}, got graph "
                 f"{waiting[0]['graph']}; restore the folder, or give another."
             )
-        if self._journal.found and not waiting:
+        if len(waiting) < len(self._journal.found):
             self._journal.clear()
+            self._journal.extend(map(line_of, waiting))
         self._count([(row["input"], row["found"], row["error"] is not None) for row in waiting])
 
     def _count(self, rows: Iterable[tuple[str, bool, bool]], *, anew: bool = True) -> None:
@@ -183,18 +184,16 @@ class AnswerFolder:
             return
         number = len(self._sizes)
         path = self.path / f"answers-{number:06d}.{self._form}"
-        rows = read_rows(self._journal.path, all_signed=True).rows
-        rows = [row for row in rows if row["graph"] >= self._first]
         if self._form == "parquet":
-            _write_parquet(rows, path)
+            _write_parquet(self._rows(), path)
         else:
-            write_lines(path, (line_of(row).decode().rstrip("\n") for row in rows))
+            write_whole(path, lambda name: shutil.copyfile(self._journal.path, name))
         inputs = digest_of(each[0] for each in self._waiting)
         shard = {
             "kind": "shard",
             "dataset": "",
             "graph": number,
-            "rows": len(rows),
+            "rows": len(self._waiting),
             "found": sum(found for _, found, _ in self._waiting),
             "failed": sum(failed for *_, failed in self._waiting),
             "inputs": inputs,
@@ -202,10 +201,18 @@ class AnswerFolder:
         }
         self._shards.extend([line_of(shard)])
         self._journal.clear()
-        self._sizes.append(len(rows))
+        self._sizes.append(len(self._waiting))
         self._inputs.append(inputs)
-        self._first += len(rows)
+        self._first += len(self._waiting)
         self._waiting = []
+
+    def _rows(self) -> Iterator[Row]:
+        """The rows of the journal that are not in a shard, each read when it is wanted."""
+        with self._journal.path.open("rb") as file:
+            for line in file:
+                row: Row = json.loads(line)
+                if row["graph"] >= self._first:
+                    yield row
 
     def close(self) -> None:
         """Close the files; what is not yet a shard stays in the journal."""
@@ -263,50 +270,46 @@ def _parquet() -> Any:
     return pyarrow
 
 
+# Rows of a table that are in memory at once.
+_AT_ONCE = 100
+
 # Columns that are JSON in a table: their shape is another for each graph.
-_AS_TEXT = ("added", "removed", "answer")
+_AS_TEXT = ("added", "removed")
 
 
-def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+def _write_parquet(rows: Iterator[Row], path: Path) -> None:
     pa = _parquet()
-    kinds = {
-        "graph": pa.int64(),
-        "input": pa.string(),
-        "status": pa.string(),
-        "error": pa.string(),
-        "found": pa.bool_(),
-        "size": pa.int64(),
-        "added": pa.string(),
-        "removed": pa.string(),
-        "calls": pa.int64(),
-        "seconds": pa.float64(),
-        "answer": pa.string(),
-    }
-    flat = [
+    schema = pa.schema(
         {
-            name: json.dumps(row[name]) if name in _AS_TEXT and row[name] is not None else row[name]
-            for name in kinds
+            "graph": pa.int64(),
+            "input": pa.string(),
+            "status": pa.string(),
+            "error": pa.string(),
+            "found": pa.bool_(),
+            "size": pa.int64(),
+            "added": pa.string(),
+            "removed": pa.string(),
+            "calls": pa.int64(),
+            "seconds": pa.float64(),
+            "answer": pa.string(),
         }
-        for row in rows
-    ]
-    content = pa.Table.from_pylist(flat, schema=pa.schema(list(kinds.items())))
+    )
 
     def write(temporary: str) -> None:
-        with open(temporary, "xb") as file:
-            pa.parquet.write_table(content, file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
+        with (
+            open(temporary, "xb") as file,
+            pa.parquet.ParquetWriter(file, schema, compression="zstd") as table,
+        ):
+            while some := list(islice(rows, _AT_ONCE)):
+                flat = [
+                    row | {key: json.dumps(row[key]) for key in _AS_TEXT if row[key] is not None}
+                    for row in some
+                ]
+                table.write_table(pa.Table.from_pylist(flat, schema=schema))
 
     write_whole(path, write)
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
-    for batch in _parquet().parquet.ParquetFile(path).iter_batches(100):
-        for row in batch.to_pylist():
-            text = row["answer"]
-            if text is not None:
-                where = f"graph {row['graph']} of {path}"
-                row["answer"] = parse_json(
-                    text.encode(), where=where, advice="restore the file", error=ArtifactError
-                )
-            yield row
+    for batch in _parquet().parquet.ParquetFile(path).iter_batches(_AT_ONCE):
+        yield from batch.to_pylist()
