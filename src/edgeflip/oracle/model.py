@@ -28,7 +28,6 @@ from edgeflip.oracle.calling import (
     advice,
     bind_call,
     count_nodes,
-    device_for,
     joined,
 )
 from edgeflip.oracle.dense_path import DenseVersions, binds_graphs, offers_dense_path
@@ -42,6 +41,7 @@ from edgeflip.oracle.outputs import (
     one_line,
     two_columns,
 )
+from edgeflip.oracle.placing import Placement
 from edgeflip.support import checked_call
 
 Batching: TypeAlias = Literal["auto", "sparse", "dense"]
@@ -120,7 +120,7 @@ class ModelOracle:
                 "expected num_classes for a model whose answers are labels, got none; pass num_classes=."
             )
         self._reader = OutputReader(task, returns, known, names)
-        self.device = device_for(model, device)
+        self.place = Placement(model, device)
         self._users = 0
         self._before = Freeze()
         self._local: threading.local
@@ -137,6 +137,11 @@ class ModelOracle:
         values = self.task == "regression"
         what = "task='regression'" if values else f"num_classes={self._reader.num_columns}"
         return f"ModelOracle({name}, {what}, path={self.path!r})"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model runs."""
+        return self.place.device
 
     @property
     def num_classes(self) -> int:
@@ -246,7 +251,8 @@ class ModelOracle:
             )
         data = Batch(x=x, edge_index=edge_index, edge_weight=edge_weight, batch=batch)
         data._num_graphs = int(batch.max()) + 1 if batch.numel() else 0
-        return self.logits_with(lambda: self._call.on_batch(data.to(self.device)), data._num_graphs)
+        placed = self.place.put(data)
+        return self.logits_with(lambda: self._call.on_batch(placed), data._num_graphs)
 
     def logits_with(self, call: Callable[[], Any], count: int) -> Tensor:
         """Logits from a call that uses the model in a way of its own, differentiable [count, C]."""
@@ -339,7 +345,7 @@ class ModelOracle:
                 bound = versions
                 return self._guarded(lambda: bound.logits(space, rows))
         if self._call.batched:
-            batch = space.batch(rows, self.device)
+            batch = self.place.put(space.batch(rows, self.device))
             return self._guarded(lambda: self._call.on_batch(batch))
         return self._outputs(space.apply(rows))
 
@@ -358,7 +364,7 @@ class ModelOracle:
         if known is None:
             most, earlier = self._step(pairs.graph), getattr(self._local, "versions", None)
             known = self._guarded(
-                lambda: DenseVersions(self.model, pairs, self.device, most, earlier)
+                lambda: DenseVersions(self.model, pairs, self.place, most, earlier)
             )
             self._local.versions = known
         return known
@@ -370,7 +376,7 @@ class ModelOracle:
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
             # The model gets copies: one that works in place must not change the caller's graph.
-            copies = [graph.clone().to(self.device) for graph in graphs]
+            copies = [self.place.put(graph.clone()) for graph in graphs]
             return self._guarded(lambda: self._call.on_graphs(copies))
         try:
             batch = joined(graphs, self._call.reads)
@@ -379,12 +385,8 @@ class ModelOracle:
                 f"expected graphs with the same attributes and widths, got ones that cannot be batched: "
                 f"{one_line(error)}"
             ) from error
-        if self.device.type != "cpu":
-            if isinstance(batch, dict):
-                batch = {name: value.to(self.device) for name, value in batch.items()}
-            else:
-                batch = batch.to(self.device)
-        return self._guarded(lambda: self._call.on_batch(batch))
+        placed = self.place.put(batch)
+        return self._guarded(lambda: self._call.on_batch(placed))
 
     @property
     def takes_batches(self) -> bool:

@@ -85,7 +85,7 @@ def _edits_alike(
 ) -> Sequence[Tensor]:
     counts = [len(rows) for _, rows in parts]
     outputs = oracle.predict_with(
-        lambda: torch.cat(logits_of_many(oracle.model, parts, oracle.device)), sum(counts)
+        lambda: torch.cat(logits_of_many(oracle.model, parts, oracle.place)), sum(counts)
     )
     return torch.split(outputs, counts)
 

@@ -200,7 +200,7 @@ class _Stack:
         # Ones on the diagonal of padding too: a degree of 0 would be divided by.
         matrices = adjacency + torch.eye(nodes)
         with torch.no_grad():
-            own = [model.project(space.graph.x.to(oracle.device)).cpu() for space in spaces]
+            own = [model.project(oracle.place.put(space.graph.x)).cpu() for space in spaces]
         projected = stacked_rows(own)
         indices = []
         for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
@@ -208,7 +208,7 @@ class _Stack:
             indices.append(row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1))
         device = oracle.device
         self._shape = (nodes, nodes)
-        self._cells = matrices.flatten().to(device)
+        self._cells = matrices.flatten().to(device, projected.dtype)
         self._places = torch.cat(indices).flatten().to(device)
         self._projected = projected.to(device)
         self._sizes = None if bool(mask.all()) else mask.sum(dim=1).to(device)
