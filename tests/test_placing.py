@@ -1,6 +1,7 @@
-"""Models on another device, and models of other numbers: everything that they are asked is put where they are."""
+"""Models on another device, and of other numbers: what they are asked is put where they are."""
 
 import copy
+from typing import ClassVar
 
 import pytest
 import torch
@@ -86,7 +87,7 @@ class OnDevice(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if function is torch.Tensor.device.__get__:
+        if getattr(function, "__self__", None) is torch.Tensor.device:
             return DEVICE
         name = (resolve_name(function) or "").rpartition(".")[2]
         if name == "numpy":
@@ -109,7 +110,7 @@ def plainly(tensor):
 class Watched(TorchFunctionMode):
     """Moves tensors to the device and back by marking them, and notes where both kinds meet."""
 
-    mixed = []
+    mixed: ClassVar = []
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -137,6 +138,8 @@ def marked(model):
         for name, parameter in module._parameters.items():
             if parameter is not None:
                 module._parameters[name] = nn.Parameter(parameter.data.as_subclass(OnDevice))
+        for name, buffer in module._buffers.items():
+            module._buffers[name] = buffer.as_subclass(OnDevice)
     return model
 
 

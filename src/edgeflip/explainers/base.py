@@ -365,8 +365,6 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         settings: dict[str, Any] = asdict(self.config)  # type: ignore[call-overload]
         return settings
 
-    # The hooks of a method.
-
     def _groups(self, problems: Sequence[Problem[Any, Any]]) -> list[list[int]]:
         """Which problems `_prepare` learns for at once; each alone unless told otherwise."""
         return [[index] for index in range(len(problems))]
