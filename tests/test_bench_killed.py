@@ -18,11 +18,12 @@ from edgeflip import fingerprint, load_dataset
 from edgeflip.bench import context as context_module
 from edgeflip.bench import run as run_module
 from edgeflip.bench import spec as spec_module
-from edgeflip.bench import workers as workers_module
 from edgeflip.bench.report import write_report
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import BenchSpec, MethodSpec, load_spec
 from edgeflip.cli import main
+from edgeflip.engines import local as local_module
+from edgeflip.engines import worker as worker_module
 from edgeflip.errors import EdgeflipError
 from edgeflip.explainers import registry
 from edgeflip.explainers.random_search import RandomSearch
@@ -147,7 +148,7 @@ def deadly(monkeypatch):
     """Workers that know the method, with what makes it kill left to the test."""
     monkeypatch.setitem(registry.EXPLAINERS, "deadly", f"{__name__}:Deadly")
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    monkeypatch.setattr(workers_module.multiprocessing, "get_context", lambda method: FORKS)
+    monkeypatch.setattr(local_module, "_context", lambda: FORKS)
     # Two at once and one alone, in two workers: an innocent beside the culprit, and one after it.
     monkeypatch.setattr(run_module, "_CHUNK", 2)
     # Read once: forks have what their parent has.
@@ -188,7 +189,7 @@ def test_a_graph_that_kills_its_worker_every_time_is_a_recorded_failure(tmp_path
     assert (report.rows, report.failures) == (3, 1)
     (lost,) = [row for row in rows_of(hit) if row["error"]]
     assert (lost["graph"], lost["status"]) == (place, "error")
-    assert "worker was killed" in lost["error"]
+    assert "worker ended" in lost["error"]
     assert f"deadly, graph {place} of ba_2motifs" in told[-1]
     others = [answer for answer in answers_of(calm) if answer[0] != place]
     assert [answer for answer in answers_of(hit) if answer[0] != place] == others
@@ -203,7 +204,7 @@ def test_a_fit_that_kills_its_worker_fails_on_every_graph_and_the_rest_runs(
     spec = BenchSpec(**{**vars(TINY), "methods": methods})
     report = run_bench(spec, tmp_path, models=models, workers=2)
     assert (report.rows, report.failures) == (6, 3)
-    killed = [row["method"] for row in rows_of(tmp_path) if "killed" in (row["error"] or "")]
+    killed = [row["method"] for row in rows_of(tmp_path) if "worker ended" in (row["error"] or "")]
     assert killed == ["deadly"] * 3
 
 
@@ -219,7 +220,7 @@ def test_an_oracle_that_kills_its_worker_costs_its_dataset(tmp_path, models, dea
     spec = BenchSpec(**{**vars(TINY), "datasets": ("ba_3motifs", "ba_2motifs")})
     report = run_bench(spec, tmp_path, models=models, workers=2)
     assert report.rows == 3
-    assert "worker was killed" in report.skipped["ba_3motifs"]
+    assert "worker ended" in report.skipped["ba_3motifs"]
 
 
 def test_workers_that_cannot_even_begin_end_the_run_in_a_sentence(tmp_path, models, deadly):
@@ -230,7 +231,7 @@ def test_workers_that_cannot_even_begin_end_the_run_in_a_sentence(tmp_path, mode
 
     spec = BenchSpec(**{**vars(TINY), "methods": (MethodSpec("deadly"),)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers_module, "_begin_worker", killed)
+        patch.setattr(worker_module, "begin", killed)
         with pytest.raises(EdgeflipError) as error:
             run_bench(spec, tmp_path, models=models, workers=2)
     assert_sentence(error, "free memory", "one worker")
@@ -247,7 +248,7 @@ from edgeflip.bench.spec import BenchSpec, MethodSpec
 if __name__ == "__main__":
     spec = BenchSpec("t", ("ba_2motifs",), (MethodSpec("random"),))
     with crew(2, spec, Path(sys.argv[1]), None) as team:
-        futures = [team._pool.submit(os.getpid) for _ in range(8)]
+        futures = [team._team._pool._pool.submit(os.getpid) for _ in range(8)]
         print(*{future.result() for future in futures}, flush=True)
         time.sleep(600)
 """

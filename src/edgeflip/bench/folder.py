@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,30 +25,6 @@ from edgeflip.support import (
 )
 
 META, PARQUET = "meta.json", "results.parquet"
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep others out of the folder; the lock of a killed process is gone with it."""
-    try:
-        from filelock import FileLock, Timeout
-    except ImportError as error:
-        raise ConfigError(
-            "expected filelock to guard the folder, got no such package; "
-            "pip install 'edgeflip[bench]'."
-        ) from error
-    lock = FileLock(folder / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise ConfigError(
-            f"expected {folder} to be free, got another benchmark running in it; wait for it or give "
-            "another folder."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def open_meta(

@@ -12,14 +12,15 @@ from typing import Any
 
 from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
-from edgeflip.bench.folder import META, PARQUET, locked, open_meta, write_table
+from edgeflip.bench.folder import META, PARQUET, open_meta, write_table
 from edgeflip.bench.part import Part, sources_of
 from edgeflip.bench.shapes import check_row
 from edgeflip.bench.spec import BenchSpec, Sources, Split
 from edgeflip.bench.timing import Clock
 from edgeflip.bench.workers import Crew, Task, crew, ground_of
 from edgeflip.datasets import DatasetBundle, is_family_name
-from edgeflip.errors import ConfigError, DatasetError, shown
+from edgeflip.engines import Engine, check_engine
+from edgeflip.errors import ConfigError, DatasetError
 from edgeflip.support import (
     RESULTS,
     Journal,
@@ -27,12 +28,11 @@ from edgeflip.support import (
     Row,
     as_path,
     checked_call,
+    locked,
     progress_bar,
     write_json,
 )
 from edgeflip.training import data_checksum
-
-_MOST_WORKERS = 1_024
 
 # Graphs that a worker takes at a time, and those of a method that explains many at once.
 _CHUNK, _TOGETHER = 5, 50
@@ -70,6 +70,8 @@ def run_bench(
     *,
     name: str = "",
     workers: int = 1,
+    engine: Engine | None = None,
+    address: str | None = None,
     resume: bool = True,
     models: str | os.PathLike[str] | None = None,
     data_dir: Path | None = None,
@@ -88,6 +90,9 @@ def run_bench(
         folder: Where the results go.
         name: Name of the spec, for the report.
         workers: Processes to share the work; seconds are only comparable when there is a core for each.
+        engine: Who works: this process, several of this machine, or a Ray cluster whose nodes all see the
+            folder of models; by the number of workers when left out.
+        address: The address of the cluster.
         resume: Whether to go on where an earlier run in the folder ended; otherwise that is refused.
         models: Where trained models are kept; in the folder by default. May be shared by runs.
         data_dir: The data folder; by default the one that `EDGEFLIP_DATA` names.
@@ -103,7 +108,7 @@ def run_bench(
         ConfigError: If the folder belongs to another spec or version, or is in use.
         BenchInterrupted: On Ctrl-C.
     """
-    _check_workers(workers)
+    check_engine(engine or "local", workers)
     spec = spec if split is None else replace(spec, split=split)
     sources = sources_of(spec, data_dir, bundles or {})
     part = Part.of(spec, datasets, methods)
@@ -113,7 +118,7 @@ def run_bench(
             f"expected a folder for the results, got the file {location}; give another."
         )
     location.mkdir(parents=True, exist_ok=True)
-    with locked(location):
+    with locked(location, "another benchmark"):
         meta = open_meta(spec, location, name=name, command=command, resume=resume)
         journal = Journal(location / RESULTS)
         for row in journal.rows.values():
@@ -121,7 +126,8 @@ def run_bench(
         if journal.repaired:
             tell("a last line that a crash had cut off was dropped; it is measured again")
         home = as_path(models, ConfigError) if models is not None else location / "models"
-        session = _Session(spec, part, location, meta, journal, workers, home, sources, tell)
+        team = _Team(workers, engine, address)
+        session = _Session(spec, part, location, meta, journal, team, home, sources, tell)
         try:
             return session.run(progress=progress)
         except KeyboardInterrupt:
@@ -132,17 +138,13 @@ def run_bench(
             session.close()
 
 
-def _check_workers(workers: int) -> None:
-    """Refuse a number of processes that cannot be.
+@dataclass(frozen=True)
+class _Team:
+    """Who works: how many processes, of which engine, of which cluster."""
 
-    Raises:
-        ConfigError: If it is not a whole number from 1 to 1,024.
-    """
-    if not 1 <= workers <= _MOST_WORKERS:
-        raise ConfigError(
-            f"expected from 1 to {_MOST_WORKERS:,} workers, got {shown(workers)}; give one for each core "
-            "at most."
-        )
+    workers: int
+    engine: Engine | None
+    address: str | None
 
 
 class _Session:
@@ -155,14 +157,14 @@ class _Session:
         folder: Path,
         meta: dict[str, Any],
         journal: Journal,
-        workers: int,
+        team: _Team,
         models: Path,
         sources: Sources,
         tell: Callable[[str], None],
     ) -> None:
         self.spec, self.part, self.folder = spec, part, folder
         self.meta, self.journal = meta, journal
-        self.workers, self.models, self.sources, self.tell = workers, models, sources, tell
+        self.team, self.models, self.sources, self.tell = team, models, sources, tell
         self.measured = 0
         self.clock = Clock()
         self._started = datetime.now(UTC)
@@ -173,7 +175,14 @@ class _Session:
     def run(self, *, progress: bool) -> RunReport:
         """Everything that is missing, then the table of all."""
         with crew(
-            self.workers, self.spec, self.models, self.sources, self.tell, progress=progress
+            self.team.workers,
+            self.spec,
+            self.models,
+            self.sources,
+            self.tell,
+            progress=progress,
+            engine=self.team.engine,
+            address=self.team.address,
         ) as team:
             grounds = [(d, seed) for d in self._at_hand() for seed in self.part.seeds_on(d)]
             for kind, missing in (
@@ -217,13 +226,13 @@ class _Session:
     def close(self) -> None:
         """Write down where the time went."""
         seconds = time.perf_counter() - self._opened
-        if self.workers > 1:
+        if self.team.workers > 1:
             # Of this process only what it did itself; the rest of the time it waited for the others.
             seconds = seconds - self._waited + self._busy
         spent = asdict(self.clock)
         session = {
             "started": self._started.isoformat(timespec="seconds"),
-            "workers": self.workers,
+            "workers": self.team.workers,
             "seconds": seconds,
             **spent,
             "other": max(0.0, seconds - sum(spent.values())),

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
+from edgeflip import engines
 from edgeflip.bench.context import Ground
 from edgeflip.bench.evaluate import Evaluation
 from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources
 from edgeflip.bench.timing import Clock
-from edgeflip.errors import EdgeflipError
+from edgeflip.engines import Job
 from edgeflip.support import Row, one_thread
 
-_KILLED = "its worker was killed, and again when it was tried alone; perhaps memory was short"
+_KILLED = "its worker ended, and again when it was tried alone; perhaps memory was short"
 
 
 @dataclass(frozen=True)
@@ -70,22 +64,6 @@ def _begin(spec: BenchSpec, models: Path, sources: Sources, progress: bool) -> N
     _evaluations.clear()
 
 
-def _begin_worker(spec: BenchSpec, models: Path, sources: Sources, progress: bool) -> None:
-    """Make a process of a pool ready, and let it end with the process it works for."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    # Small matrices: several threads wait for each other more than they work.
-    torch.set_num_threads(1)
-    _begin(spec, models, sources, progress)
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot call its workers off, and they would wait for it forever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 Result = tuple[list[Row], Clock, float, float]
 
 
@@ -115,107 +93,62 @@ def _rows_of(ground: Ground, task: Task) -> Iterator[Row]:
         yield from evaluation.graph_rows(task.places)
 
 
-class Crew:
-    """Who works: this process, or a pool of others.
+class BenchJob(Job[Task, Result]):
+    """The work of a benchmark, task by task.
 
     Args:
-        workers: How many processes; 1 for this one.
-        hire: Makes a pool of that many.
-        tell: Takes notes for people.
+        spec: What is run.
+        models: Where trained models are kept.
+        sources: Where graphs come from.
+        progress: Whether progress is shown.
     """
 
-    def __init__(
-        self,
-        workers: int,
-        hire: Callable[[], ProcessPoolExecutor],
-        tell: Callable[[str], None],
-    ) -> None:
-        self._workers, self._hire, self._tell = workers, hire, tell
-        self._pool = None if workers == 1 else hire()
+    def __init__(self, spec: BenchSpec, models: Path, sources: Sources, *, progress: bool) -> None:
+        self._setup, self._progress = (spec, models, sources), progress
+
+    def begin(self, *, worker: bool) -> None:
+        """Know the benchmark in this process."""
+        _begin(*self._setup, self._progress)
+
+    def work(self, task: Task) -> Result:
+        """The rows of a task."""
+        return _work(task)
+
+    def single(self, task: Task) -> list[Task]:
+        """Graph by graph."""
+        return [replace(task, places=(place,)) for place in task.places] or [task]
+
+    def lost(self, task: Task, seconds: float) -> Result:
+        """Rows that say that it failed."""
+        return _lost(task), Clock(), 0.0, 0.0
+
+
+class Crew:
+    """Who works on a benchmark.
+
+    Args:
+        team: This process, or others.
+        alone: Whether it is this one.
+    """
+
+    def __init__(self, team: engines.Crew[Task, Result], *, alone: bool) -> None:
+        self._team, self._alone = team, alone
 
     def work(self, tasks: Sequence[Task]) -> Iterator[Result]:
         """Results of tasks as they come, one graph at a time where nobody else works.
 
-        A task whose worker is killed is tried again, alone; killed again, its rows say that it failed.
+        A task whose worker ends is tried again, alone; ends another, and its rows say that it failed.
         """
-        if self._pool is None:
-            for task in tasks:
-                for part in _single(task):
-                    yield _work(part)
-            return
-        waiting = list(reversed(tasks))
-        while waiting:
-            suspects: list[Task] = []
-            yield from self._together(waiting, suspects)
-            if suspects:
-                self._renew()
-                self._tell(
-                    "a worker was killed, perhaps for want of memory; what was being done is tried again"
-                )
-                for task in suspects:
-                    yield from self._alone(task)
-
-    def close(self, *, wait: bool) -> None:
-        """Let the workers go."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=wait, cancel_futures=not wait)
-
-    def _together(self, waiting: list[Task], suspects: list[Task]) -> Iterator[Result]:
-        """Work until all is done or a worker is killed; what was being done then are the suspects."""
-        assert self._pool is not None
-        running: dict[Future[Result], Task] = {}
-        while (waiting and not suspects) or running:
-            while waiting and not suspects and len(running) < 2 * self._workers:
-                task = waiting.pop()
-                try:
-                    running[self._pool.submit(_work, task)] = task
-                except BrokenProcessPool:
-                    suspects.append(task)
-            started = time.perf_counter()
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            waited = time.perf_counter() - started
-            for future in finished:
-                task = running.pop(future)
-                try:
-                    rows, clock, seconds, _ = future.result()
-                except BrokenProcessPool:
-                    suspects.append(task)
-                    continue
+        if self._alone:
+            tasks = [part for task in tasks for part in _single(task)]
+        found = self._team.done(tasks, ordered=False)
+        started = time.perf_counter()
+        for done in found:
+            waited = 0.0 if self._alone else time.perf_counter() - started
+            for rows, clock, seconds, _ in done.results:
                 yield rows, clock, seconds, waited
                 waited = 0.0
-
-    def _alone(self, task: Task) -> Iterator[Result]:
-        """A task whose worker was killed, done with nobody beside it, so that it is clear who is to blame.
-
-        Killed again, it is taken apart, and what cannot be taken apart has failed.
-        """
-        assert self._pool is not None
-        try:
-            result = self._pool.submit(_work, task).result()
-        except BrokenProcessPool:
-            self._renew()
-        else:
-            yield result
-            return
-        parts = [replace(task, places=(place,)) for place in task.places]
-        if len(parts) > 1:
-            for part in parts:
-                yield from self._alone(part)
-            return
-        self._tell(f"a worker was killed again; a failure is written down for {task}")
-        yield _lost(task), Clock(), 0.0, 0.0
-
-    def _renew(self) -> None:
-        """New workers in place of those that were killed; they must at least begin."""
-        self.close(wait=False)
-        self._pool = self._hire()
-        try:
-            self._pool.submit(os.getpid).result()
-        except BrokenProcessPool:
-            raise EdgeflipError(
-                "expected workers that begin, got one that was killed before it did anything; free "
-                "memory and run the same command again, or with one worker."
-            ) from None
+            started = time.perf_counter()
 
 
 def _single(task: Task) -> list[Task]:
@@ -246,24 +179,17 @@ def crew(
     tell: Callable[[str], None] = lambda text: None,
     *,
     progress: bool = False,
+    engine: engines.Engine | None = None,
+    address: str | None = None,
 ) -> Iterator[Crew]:
     """A crew for the block; none of its processes outlives it."""
+    chosen = engine or ("inline" if workers == 1 else "local")
+    job = BenchJob(spec, models, sources, progress=progress)
+    # What is not worked on elsewhere is read here.
     _begin(spec, models, sources, progress)
-
-    def hire() -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            workers,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin_worker,
-            initargs=(spec, models, sources, progress),
-        )
-
     # The caller's own number of threads comes back afterwards.
-    with one_thread():
-        team = Crew(workers, hire, tell)
-        try:
-            yield team
-        except BaseException:
-            team.close(wait=False)
-            raise
-        team.close(wait=True)
+    with (
+        one_thread(),
+        engines.crew(job, chosen, workers, address=address, tell=tell) as team,
+    ):
+        yield Crew(team, alone=chosen == "inline")

@@ -22,6 +22,7 @@ from edgeflip.cli.wording import in_flags
 
 if TYPE_CHECKING:
     from edgeflip.bench import Plan, Split
+    from edgeflip.engines import Engine
 
 
 def print_specs(*, as_json: bool) -> None:
@@ -41,6 +42,8 @@ def run_spec(
     out: Path,
     *,
     workers: int,
+    engine: str | None,
+    address: str | None,
     resume: bool,
     models: Path | None,
     datasets: list[str] | None,
@@ -56,6 +59,8 @@ def run_spec(
         out,
         name=name,
         workers=workers,
+        engine=cast("Engine | None", engine),
+        address=address,
         resume=resume,
         models=models,
         data_dir=data_dir,

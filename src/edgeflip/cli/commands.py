@@ -12,24 +12,25 @@ from typing import Annotated
 import typer
 
 from edgeflip import __version__
-from edgeflip.cli.names import check_class, check_name, check_spec
+from edgeflip.cli.names import ENGINES, check_class, check_name, check_spec
 from edgeflip.cli.options import (
     AsJson,
     DataDir,
     DatasetName,
     Limits,
     Method,
+    Resume,
     Source,
     TrainedOracle,
     Training,
     Wanted,
-    WhichGraphs,
 )
 from edgeflip.cli.own_model import UserModel
 from edgeflip.cli.patterns import Patterns
 from edgeflip.cli.reading import check_one_model
 from edgeflip.cli.registration import CommandGroup, command
 from edgeflip.cli.terminal import EXIT_CODES, starting
+from edgeflip.cli.which_graphs import Address, Engine, ManyGraphs, WhichGraphs
 from edgeflip.errors import ConfigError
 from edgeflip.explainers import check_method
 
@@ -134,6 +135,7 @@ def train(
 def explain(
     source: Source,
     which: WhichGraphs,
+    many: ManyGraphs,
     wanted: Wanted,
     method: Method,
     limits: Limits,
@@ -165,24 +167,22 @@ def explain(
     edgeflip explain ba_2motifs --index 0 --index 1 --json
     edgeflip explain ba_2motifs --index 0 --method dr-cfgnn --no-denoise
     edgeflip explain ba_3motifs --index 4 --each-class --number 3
-    edgeflip explain ba_2motifs --index 0 --ranking smallest
     edgeflip explain bbbp --index 0 --no-chemistry
     edgeflip explain --data my_molecules.csv --index 0 --out why.svg
     edgeflip explain --smiles "CCOC(=O)C" --oracle runs/oracle --out why.svg
     edgeflip explain ba_2motifs --index 0 --index 1 --html why.html
+    edgeflip explain ba_2motifs --all --out answers --engine local
     edgeflip explain --model my.py:build --weights w.safetensors --graph g.json
     """
+    many.check(which, out, others=wanted.each_class or html is not None or as_json)
     check_class(source.dataset, wanted.target)
     check_one_model(trained.oracle, user_model.model)
-    which.check_asked(
-        anybody=source.is_given or trained.oracle is not None or user_model.model is not None
-    )
+    which.check_asked(source, trained, user_model)
     with starting():
         from edgeflip.cli.explain import Explanation
 
-    Explanation(source, which, wanted, method, limits, trained, user_model).run(
-        out, html, as_json=as_json
-    )
+    explanation = Explanation(source, which, many, wanted, method, limits, trained, user_model)
+    explanation.run(out, html, as_json=as_json)
 
 
 @command(app)
@@ -323,13 +323,9 @@ def run(
     workers: Annotated[
         int, typer.Option(metavar="N", help="How many processes share the work.")
     ] = 1,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            show_default=False,
-            help="Whether to go on with an earlier run in the folder; yes by default.",
-        ),
-    ] = True,
+    engine: Engine = None,
+    address: Address = None,
+    resume: Resume = True,
     models: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where trained models go; by default to the results."),
@@ -371,6 +367,7 @@ def run(
     """
     check_spec(spec)
     check_name("split", split, ("test", "val"))
+    check_name("engine", engine, ENGINES)
     if costs is not None and not dry_run:
         raise ConfigError("expected --costs with --dry-run, got it alone; add --dry-run.")
     with starting():
@@ -392,6 +389,8 @@ def run(
         spec,
         out,
         workers=workers,
+        engine=engine,
+        address=address,
         resume=resume,
         models=models,
         datasets=dataset,

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 from torch_geometric.data import Data
@@ -39,13 +39,13 @@ from edgeflip.cli.options import (
     Source,
     TrainedOracle,
     Wanted,
-    WhichGraphs,
 )
 from edgeflip.cli.own_model import UserModel
 from edgeflip.cli.reading import class_number, graphs_of
 from edgeflip.cli.searching import SearchProgress
 from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
 from edgeflip.cli.weakness import tell_weakness
+from edgeflip.cli.which_graphs import ManyGraphs, WhichGraphs
 from edgeflip.cli.wording import in_flags
 from edgeflip.core import Noise, node_names
 from edgeflip.datasets import DatasetBundle, read_graph
@@ -68,6 +68,7 @@ class Explanation:
 
     source: Source
     which: WhichGraphs
+    many: ManyGraphs
     wanted: Wanted
     method: Method
     limits: Limits
@@ -80,6 +81,9 @@ class Explanation:
         self.trained.check_seed()
         self.wanted.check()
         self.limits.constraints()
+        if self.which.every:
+            self._run_all(explainer, cast(Path, out))
+            return
         several = self.which.number > 1 or self.wanted.each_class
         destination = Destination(out, html, several=several)
         check_molecules(self.which.smiles or [])
@@ -127,6 +131,32 @@ class Explanation:
         if missed:
             _advise(missed)
             raise typer.Exit(NOTHING_FOUND)
+
+    def _run_all(self, explainer: CounterfactualExplainer[Any], out: Path) -> None:
+        """Explain every graph of the data into a folder."""
+        from edgeflip.cli.explain_all import explain_all
+
+        model = self.user_model.build()
+        bundle = self.source.bundle()
+        graphs = graphs_of(bundle, self.which.split)
+        if not graphs:
+            raise ConfigError(
+                f"expected graphs in the split '{self.which.split}' of {bundle.name}, got none; name another."
+            )
+        first = _graph_at(bundle, self.which.split, 0)
+        options: dict[str, Any] = {
+            **self.wanted.keywords(),
+            "target": self._target(bundle),
+            "budget": self.limits.budget(explainer.default_budget()),
+            "fill": self.limits.fill_of(bundle),
+            "chemistry": self.limits.chemistry,
+            "noise": Noise.for_dataset(bundle.name),
+            "constraints": self.limits.constraints_of(bundle),
+            "seed": self.trained.seed,
+        }
+        fitted = self._fitted(explainer, bundle, model, first)
+        title = f"{bundle.name}, {self.which.split} graphs"
+        explain_all(fitted, graphs, out, self.many, options, title)
 
     @property
     def _oracle_alone(self) -> bool:

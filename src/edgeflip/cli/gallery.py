@@ -12,10 +12,11 @@ from edgeflip.cli.reading import check_folder
 from edgeflip.cli.terminal import counted, note
 from edgeflip.draw import Exhibit, ending_of, graph_size, pages_beside, save_gallery
 from edgeflip.errors import ArtifactError, ConfigError
+from edgeflip.explainers import read_answers
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import parse_json, read_file, read_json
 
-_LINES = "answers.jsonl"
+_LINES, _SHARDS = "answers.jsonl", "shards.jsonl"
 
 
 def make_gallery(
@@ -56,6 +57,11 @@ def _exhibits(run: Path, method: str | None, data_dir: Path | None) -> list[Exhi
 
 def _answers(run: Path) -> Iterator[Exhibit]:
     """The answers of a folder of JSON, of the demo, or of one file."""
+    if run.is_dir() and (run / _SHARDS).exists():
+        for each in read_answers(run):
+            if each.answer is not None:
+                yield _exhibit(each.answer, str(each.place))
+        return
     if run.is_dir() and (run / _LINES).exists():
         yield from _lines(run / _LINES)
         return

@@ -15,6 +15,8 @@ PROFILES = ("paper", "cpu", "smoke")
 SPLITS = ("test", "val", "train", "all")
 RANKINGS = ("paper", "smallest", "confident", "plausible", "robust")
 FACTUALS = ("subgraphx", "occlusion", "from-pyg")
+ENGINES = ("inline", "local", "ray")
+FORMS = ("parquet", "jsonl")
 
 
 def check_name(kind: str, name: str | None, known: Iterable[str]) -> None:

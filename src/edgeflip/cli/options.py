@@ -14,7 +14,7 @@ import typer
 
 from edgeflip.cli.groups import OptionGroup
 from edgeflip.cli.keywords import default_of, from_field
-from edgeflip.cli.names import FACTUALS, PROFILES, SPLITS, check_name, check_ranking
+from edgeflip.cli.names import FACTUALS, PROFILES, check_name, check_ranking
 from edgeflip.cli.reading import (
     check_folder,
     check_one_model,
@@ -44,6 +44,13 @@ DatasetName = Annotated[
 ]
 Split = Annotated[
     str, typer.Option(metavar="NAME", help="Part of the data: test, val, train or all.")
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        show_default=False,
+        help="Whether to go on with an earlier run in the folder; yes by default.",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -154,53 +161,6 @@ def _tell_of(bundle: DatasetBundle) -> None:
     note(
         f"Split: {bundle.card.split} ({train:,} training, {val:,} validation and {test:,} test graphs)."
     )
-
-
-@dataclass(frozen=True)
-class WhichGraphs(OptionGroup):
-    """Which graphs are explained: by their place in the data, or read from files."""
-
-    title: ClassVar[str] = "Graphs to explain"
-
-    index: Annotated[
-        list[int] | None,
-        typer.Option(metavar="N", help="Place in the split, from 0; may be repeated."),
-    ] = None
-    split: Split = "test"
-    graph_files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--graph", metavar="FILE", help="A JSON, GraphML or GEXF file; may be repeated."
-        ),
-    ] = None
-    smiles: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A molecule in quotes, as a SMILES; may be repeated."),
-    ] = None
-
-    def check_early(self) -> None:
-        """Refuse a split that does not exist, and a call that names no graph or two kinds of them."""
-        check_name("split", self.split, SPLITS)
-        if not self.number:
-            raise ConfigError(
-                "expected --index, --graph or --smiles, got none; say which graph to explain."
-            )
-        for flag, others in (("--index", self.index), ("--graph", self.graph_files)):
-            if self.smiles and others:
-                raise ConfigError(f"expected --smiles or {flag}, got both; leave one of them out.")
-
-    @property
-    def number(self) -> int:
-        """How many graphs are explained."""
-        return sum(len(chosen or ()) for chosen in (self.index, self.graph_files, self.smiles))
-
-    def check_asked(self, *, anybody: bool) -> None:
-        """Refuse molecules that nobody can be asked about."""
-        if self.smiles and not anybody:
-            raise ConfigError(
-                "expected a model to ask about --smiles, got none; give --oracle FOLDER, --model "
-                "FILE.PY:FUNCTION or the name of a dataset of molecules, such as bbbp."
-            )
 
 
 @dataclass(frozen=True)
@@ -385,6 +345,15 @@ class Limits(OptionGroup):
             return plain
         return bundle.constraints_for(graph) & plain
 
+    def constraints_of(self, bundle: DatasetBundle) -> Any:
+        """The same as `constraints_for`, for all graphs of a data set: constraints, or a function of one."""
+        from edgeflip.datasets import molecule_constraints
+
+        rule = bundle.constraints
+        if rule is None or rule is molecule_constraints or not self.chemistry:
+            return self.constraints()
+        return WithRule(self.constraints(), rule)
+
     def fill_of(self, bundle: DatasetBundle | None) -> Any:
         """Attributes of added edges: what the user says, otherwise what suits the data."""
         if self.fill is None:
@@ -399,6 +368,24 @@ class Limits(OptionGroup):
             oracle_calls=default.oracle_calls if self.calls is None else self.calls,
             seconds=default.seconds if self.seconds is None else self.seconds,
         )
+
+
+class WithRule:
+    """Constraints of a user beside those that a data set has for each graph.
+
+    Args:
+        plain: What the user says.
+        rule: What the data set says of a graph.
+    """
+
+    def __init__(self, plain: Constraints, rule: Any) -> None:
+        self._plain, self._rule = plain, rule
+        self.__qualname__ = f"{getattr(rule, '__qualname__', rule)} and {plain}"
+
+    def __call__(self, graph: Any) -> Constraints:
+        """What may change in a graph."""
+        both: Constraints = self._rule(graph) & self._plain
+        return both
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from edgeflip._lazy import lazily
 
 if TYPE_CHECKING:
+    from edgeflip.datasets.ba_motifs import (
+        generated_graphs,
+    )
     from edgeflip.datasets.building import (
         graph_from_networkx,
     )
@@ -97,6 +100,7 @@ _FILE = {
     "chemist_for": "edgeflip.datasets.chemist",
     "edited_molecule": "edgeflip.datasets.edited_molecules",
     "fetch_dataset": "edgeflip.datasets.download",
+    "generated_graphs": "edgeflip.datasets.ba_motifs",
     "graph_from_networkx": "edgeflip.datasets.building",
     "is_family_name": "edgeflip.datasets.family_names",
     "is_molecule": "edgeflip.datasets.chemistry",
@@ -139,6 +143,7 @@ __all__ = [
     "chemist_for",
     "edited_molecule",
     "fetch_dataset",
+    "generated_graphs",
     "graph_from_networkx",
     "is_family_name",
     "is_molecule",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -106,6 +106,24 @@ def generate_originals(seed: int = _GENERATOR_SEED) -> list[MotifGraph]:
             edges = frozenset([*_preferential_tree(rng), *motif, attachment])
             graphs.append(MotifGraph(edges, label))
     return graphs
+
+
+def generated_graphs(seed: int = _GENERATOR_SEED) -> Iterator[Data]:
+    """Graphs of the make-up of BA-2Motifs without end, cycles and houses in turn.
+
+    Args:
+        seed: Another one gives other graphs.
+
+    Example:
+        >>> graphs = generated_graphs()
+        >>> [next(graphs).num_nodes for _ in range(3)]
+        [25, 25, 25]
+    """
+    rng = random.Random(f"{seed} without end")
+    while True:
+        for label, motif in enumerate((CYCLE, HOUSE)):
+            edges = frozenset([*_preferential_tree(rng), *motif, LINK])
+            yield _as_data(MotifGraph(edges, label))
 
 
 def _preferential_tree(rng: random.Random) -> list[Edge]:

@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from edgeflip.explainers.edgeflip import EdgeFlip, EdgeFlipConfig
     from edgeflip.explainers.gcfexplainer import Aim, GCFExplainer, Summary, asker, summarize
     from edgeflip.explainers.interruption import SearchInterrupted
+    from edgeflip.explainers.many import (
+        Explained,
+        Failure,
+        FolderReport,
+        GraphsFailedError,
+        explain_into,
+        explain_stream,
+        read_answers,
+    )
     from edgeflip.explainers.one_line import explain
     from edgeflip.explainers.options import OPTIONS, ExplainOptions
     from edgeflip.explainers.registry import (
@@ -32,7 +41,11 @@ _FILE = {
     "EdgeFlip": "edgeflip.explainers.edgeflip",
     "EdgeFlipConfig": "edgeflip.explainers.edgeflip",
     "ExplainOptions": "edgeflip.explainers.options",
+    "Explained": "edgeflip.explainers.many",
+    "Failure": "edgeflip.explainers.many",
+    "FolderReport": "edgeflip.explainers.many",
     "GCFExplainer": "edgeflip.explainers.gcfexplainer",
+    "GraphsFailedError": "edgeflip.explainers.many",
     "LinkExplainer": "edgeflip.explainers.with_links",
     "OPTIONS": "edgeflip.explainers.options",
     "PublishedCode": "edgeflip.explainers.dr_cfgnn",
@@ -44,10 +57,13 @@ _FILE = {
     "asker": "edgeflip.explainers.gcfexplainer",
     "check_method": "edgeflip.explainers.registry",
     "explain": "edgeflip.explainers.one_line",
+    "explain_into": "edgeflip.explainers.many",
+    "explain_stream": "edgeflip.explainers.many",
     "explainer_class": "edgeflip.explainers.registry",
     "list_explainers": "edgeflip.explainers.registry",
     "load_explainer": "edgeflip.explainers.registry",
     "make_explainer": "edgeflip.explainers.registry",
+    "read_answers": "edgeflip.explainers.many",
     "summarize": "edgeflip.explainers.gcfexplainer",
 }
 
@@ -60,7 +76,11 @@ __all__ = [
     "EdgeFlip",
     "EdgeFlipConfig",
     "ExplainOptions",
+    "Explained",
+    "Failure",
+    "FolderReport",
     "GCFExplainer",
+    "GraphsFailedError",
     "LinkExplainer",
     "PublishedCode",
     "Replacement",
@@ -71,10 +91,13 @@ __all__ = [
     "asker",
     "check_method",
     "explain",
+    "explain_into",
+    "explain_stream",
     "explainer_class",
     "list_explainers",
     "load_explainer",
     "make_explainer",
+    "read_answers",
     "summarize",
 ]
 

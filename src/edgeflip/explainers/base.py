@@ -14,13 +14,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import NO_ROWS, PairSpace
+from edgeflip.engines import Engine
 from edgeflip.errors import ConfigError, NotFittedError, TargetError
 from edgeflip.explainers.beginning import Call, Check, GraphSearch, begin
 from edgeflip.explainers.checking import (
     allowance,
     check_has_classes,
     check_kinds,
-    check_ranking,
     check_task,
     check_width,
     frozen,
@@ -32,6 +32,7 @@ from edgeflip.explainers.checking import (
     training_graphs,
     width_of,
 )
+from edgeflip.explainers.many import How, explain_elsewhere
 from edgeflip.explainers.options import ExplainOptions, complete
 from edgeflip.explainers.ranked import Ranked
 from edgeflip.explainers.running import explain_together, finish_all, in_turn, session
@@ -257,21 +258,32 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         label = int(proba.argmax())
         return [target for target in range(len(proba)) if target != label]
 
-    def explain_many(self, graphs: Sequence[Data], **options: Unpack[ExplainOptions]) -> AnswerList:
-        """The answers of `explain` for many graphs, in their order.
+    def explain_many(
+        self,
+        graphs: Sequence[Data],
+        *,
+        engine: Engine = "inline",
+        workers: int | None = None,
+        **options: Unpack[ExplainOptions],
+    ) -> AnswerList:
+        """The answers of `explain` for many graphs, in their order; see also `explain_stream`.
 
         Methods that learn a mask per graph learn many at once; the time it takes is shared out evenly.
 
         Args:
             graphs: The graphs to explain; none is changed.
+            engine: This process (`"inline"`), several (`"local"`), or a cluster (`"ray"`).
+            workers: How many processes; one for each core when left out.
             options: As for `explain`, the same for all graphs.
 
         Raises:
-            EdgeflipError: If one of the graphs, the target or the constraints make no sense.
+            EdgeflipError: If a graph, the target or the constraints make no sense.
             SearchInterrupted: On Ctrl-C, with the answers that were finished in `finished`.
         """
-        graphs = listed(graphs, "call explain(graph) for one")
-        return AnswerList(explain_together(self, graphs, complete(options)))
+        given, graphs = complete(options), listed(graphs, "call explain(graph) for one")
+        inline = engine == "inline" and workers is None
+        ask = explain_together if inline else partial(explain_elsewhere, How(engine, workers))
+        return AnswerList(ask(self, graphs, given))
 
     def solve(
         self,
@@ -353,8 +365,6 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         settings: dict[str, Any] = asdict(self.config)  # type: ignore[call-overload]
         return settings
 
-    # The hooks of a method.
-
     def _groups(self, problems: Sequence[Problem[Any, Any]]) -> list[list[int]]:
         """Which problems `_prepare` learns for at once; each alone unless told otherwise."""
         return [[index] for index in range(len(problems))]
@@ -421,12 +431,6 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             settings = recorded(asdict(self.config))  # type: ignore[call-overload]
             self._plain = (self.config, settings)
         return dict(self._plain[1])
-
-    def _ranking_for(self, wanted: Ranking | str | None) -> Ranking:
-        """What counts as best in a call, checked: what it wants, or the explainer's own."""
-        ranking = self.ranking if wanted is None else make_ranking(wanted)
-        check_ranking(ranking, self.name, rates_edges=self.rates_edges)
-        return ranking
 
     def _check_call(self, graph: Data, seed: int) -> None:
         self._check_fitted()

@@ -23,7 +23,7 @@ from edgeflip.explainers.beginning import Call, PairSearch, begin_graphs
 from edgeflip.explainers.checking import allowance, check_options
 from edgeflip.explainers.options import complete
 from edgeflip.explainers.running import session
-from edgeflip.oracle import checked_answers
+from edgeflip.oracle import verified_answers
 from edgeflip.search import Selection
 
 ConfigT = TypeVar("ConfigT")
@@ -95,7 +95,7 @@ class ReplacingExplainer(CounterfactualExplainer[ConfigT]):
             (search,) = begin_graphs(self, [graph], given, call)
             made = self._replacements(cast(PairSearch, search), learned_from)
             while len(found) < keep and (block := list(islice(made, _ASKED_AT_ONCE))):
-                outputs = checked_answers(self.oracle_, [each for each, _ in block])
+                outputs = verified_answers(self.oracle_, [each for each, _ in block])
                 for place in search.goal.reached(outputs).nonzero().flatten().tolist():
                     each, distance = block[place]
                     found.append(Replacement(each, tuple(outputs[place].tolist()), distance))

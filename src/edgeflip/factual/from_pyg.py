@@ -235,7 +235,7 @@ class _OneGraph(nn.Module):
         super().__init__()
         self.model = oracle.model  # registered, so that masks and hooks find its layers
         self.returns = oracle.returns
-        self.batch = Batch.from_data_list([graph]).to(oracle.device)
+        self.batch = oracle.place.put(Batch.from_data_list([graph]))
         self._call = oracle._call
         self._meter = meter
 

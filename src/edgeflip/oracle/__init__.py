@@ -59,6 +59,7 @@ from edgeflip.oracle.together import (
     answers_together,
     edits_together,
     groups_of,
+    verified_answers,
 )
 from edgeflip.oracle.values import (
     ValueGoal,
@@ -114,4 +115,5 @@ __all__ = [
     "register_goal",
     "slopes_of",
     "space_of",
+    "verified_answers",
 ]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from edgeflip.errors import ConfigError, OracleError, shown
+from edgeflip.errors import ConfigError, OracleError
 
 CallStyle: TypeAlias = Literal["tensors", "data", "graphs", "graph"]
 CallFunction: TypeAlias = Callable[[Any, Batch], Any]
@@ -321,25 +321,6 @@ def advice(error: Exception, model: object, call: object) -> str:
 
 def _no_batches(_: Any) -> Any:
     raise OracleError("expected another way of calling the model; pass call= to ModelOracle.")
-
-
-def device_for(model: object, device: torch.device | str | None) -> torch.device:
-    """Where a model runs: on the device that was named, or where its parameters are.
-
-    Raises:
-        ConfigError: If there is no device of that name.
-    """
-    if device is None:
-        first = next(model.parameters(), None) if isinstance(model, nn.Module) else None
-        return torch.device("cpu") if first is None else first.device
-    try:
-        if not isinstance(device, torch.device | str):
-            raise TypeError
-        return torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ConfigError(
-            f"expected device to be such as 'cpu' or 'cuda', got {shown(device)}; correct it or leave it out."
-        ) from None
 
 
 def count_nodes(graph: Data) -> int:

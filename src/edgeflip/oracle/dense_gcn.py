@@ -101,7 +101,7 @@ class DenseLayers:
             layers.append(torch.bmm(edges, sources[-1]).add_(bias).relu_())
         top = layers.pop()
         embedding = self._read(top, None)
-        back = pull(embedding)[:, None] * self._shares(top, embedding)
+        back = (pull(embedding)[:, None] * self._shares(top, embedding)).to(edges.dtype)
         found = torch.zeros_like(edges)
         for weight, source, below in zip(
             reversed(self.weights), reversed(sources), reversed(layers), strict=True

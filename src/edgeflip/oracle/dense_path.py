@@ -11,6 +11,7 @@ from torch import Tensor
 
 from edgeflip.core import PairEdits, PairSpace, base_adjacency
 from edgeflip.oracle.dense_gcn import DenseGraph
+from edgeflip.oracle.placing import Placement
 
 # Candidates beyond which matrices are made for no more of them than are there.
 _FEW = 64
@@ -26,7 +27,7 @@ class DenseVersions:
     Args:
         model: A model with `project` and `dense_logits`.
         pairs: The graph.
-        device: Where the model runs.
+        place: Where the model runs.
         most: Matrices at most.
         earlier: A graph that nobody asks about any more.
 
@@ -39,12 +40,12 @@ class DenseVersions:
         self,
         model: Any,
         pairs: PairSpace,
-        device: torch.device,
+        place: Placement,
         most: int,
         earlier: DenseVersions | None = None,
     ) -> None:
-        x = pairs.graph.x.to(device)
-        self.pairs, self._device, self._most = pairs, device, most
+        x = place.put(pairs.graph.x)
+        self.pairs, self._device, self._most = pairs, place.device, most
         self.bound: DenseGraph | None = model.on_graph(x) if binds_graphs(type(model)) else None
         self._logits: Callable[[Tensor], Tensor]
         if self.bound is not None:
@@ -89,17 +90,17 @@ class DenseVersions:
 
 
 def logits_of_many(
-    model: Any, parts: Sequence[tuple[PairEdits, Tensor]], device: torch.device
+    model: Any, parts: Sequence[tuple[PairEdits, Tensor]], place: Placement
 ) -> list[Tensor]:
     """Logits of edited versions of graphs that have as many nodes and features each [rows, C] each.
 
     Args:
         model: A model with `project` and `dense_logits`.
         parts: Graphs, and the edits of their versions.
-        device: Where the model runs.
+        place: Where the model runs.
     """
     counts = torch.tensor([len(rows) for _, rows in parts])
-    features = torch.stack([space.input.x for space, _ in parts]).to(device)
+    features = place.put(torch.stack([space.input.x for space, _ in parts]))
     bases = torch.stack([base_adjacency(space.pairs) for space, _ in parts])
     matrices = bases.repeat_interleave(counts, dim=0)
     starts = ((counts.cumsum(0) - counts) * bases[0].numel()).tolist()
@@ -108,7 +109,7 @@ def logits_of_many(
     matrices.view(-1)[indices] = torch.cat([values for _, values in cells])
     projected = model.project(features)
     logits = model.dense_logits(
-        projected.repeat_interleave(counts.to(device), dim=0), matrices.to(projected)
+        projected.repeat_interleave(counts.to(place.device), dim=0), matrices.to(projected)
     )
     return list(logits.split(counts.tolist()))
 

@@ -235,7 +235,7 @@ def masked_graph(space: PairSpace, mask: Tensor, *, masking: Masking = "split") 
 def _zeroed_batch(oracle: ModelOracle, space: PairSpace, masks: Tensor) -> Tensor:
     """Answers of a model on one block-diagonal batch of graphs with masked features [masks, C]."""
     no_edits = torch.empty(len(masks), 0, dtype=torch.long)
-    batch = assemble(space, no_edits, device=oracle.device)
+    batch = oracle.place.put(assemble(space, no_edits, device=oracle.device))
     mask = _over_rows(masks.flatten().to(batch.x.device), batch.x)
     batch.x = torch.where(mask, batch.x, torch.zeros_like(batch.x))
     return oracle.predict_batch(batch, len(masks))
@@ -269,7 +269,7 @@ class _SharedGCN:
         self._model = model
         self._masking = masking
         with oracle.frozen(), torch.no_grad():
-            self._projected: Tensor = model.project(x.to(oracle.device))
+            self._projected: Tensor = model.project(oracle.place.put(x))
         matrix = base_adjacency(space).to(self._projected)
         if masking == "split":
             self._matrix = matrix.fill_diagonal_(0.0)

@@ -20,15 +20,14 @@ from edgeflip.core import (
     no_graph,
 )
 from edgeflip.errors import ConfigError, GraphError, NotApplicableError, OracleError
+from edgeflip.oracle.batch_sizes import DENSE_NODE_LIMIT, SPARSE_BATCH, graphs_per_call
 from edgeflip.oracle.calling import (
     CallFunction,
     CallStyle,
     ModelCall,
     advice,
     bind_call,
-    count_edges,
     count_nodes,
-    device_for,
     joined,
 )
 from edgeflip.oracle.dense_path import DenseVersions, binds_graphs, offers_dense_path
@@ -42,21 +41,13 @@ from edgeflip.oracle.outputs import (
     one_line,
     two_columns,
 )
+from edgeflip.oracle.placing import Placement
 from edgeflip.support import checked_call
 
 Batching: TypeAlias = Literal["auto", "sparse", "dense"]
 
 Model: TypeAlias = nn.Module | Callable[[list[Data]], Any]
 """What `ModelOracle` wraps."""
-
-DENSE_NODE_LIMIT = 128
-"""Up to this many nodes the dense path is the faster one (see `benchmarks/engine.py --paths`)."""
-
-# Larger batches share fixed costs better, but block-diagonal graphs soon outgrow the cache.
-_DENSE_BATCH, _SPARSE_BATCH = 1024, 256
-
-# Of large graphs so many nodes at once stay in the cache: a half to a quarter of the time.
-_CACHED_NODES = 10_000
 
 
 class ModelOracle:
@@ -129,7 +120,7 @@ class ModelOracle:
                 "expected num_classes for a model whose answers are labels, got none; pass num_classes=."
             )
         self._reader = OutputReader(task, returns, known, names)
-        self.device = device_for(model, device)
+        self.place = Placement(model, device)
         self._users = 0
         self._before = Freeze()
         self._local: threading.local
@@ -146,6 +137,11 @@ class ModelOracle:
         values = self.task == "regression"
         what = "task='regression'" if values else f"num_classes={self._reader.num_columns}"
         return f"ModelOracle({name}, {what}, path={self.path!r})"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model runs."""
+        return self.place.device
 
     @property
     def num_classes(self) -> int:
@@ -193,7 +189,11 @@ class ModelOracle:
             )
         return self._answers(graphs)
 
-    def _answers(self, graphs: Sequence[Data]) -> Tensor:
+    def verified(self, graphs: Sequence[Data], most: int) -> Tensor:
+        """Answers about versions of a graph, so many at a time whatever the batch size [graphs, C]."""
+        return self._answers(graphs, most)
+
+    def _answers(self, graphs: Sequence[Data], most: int | None = None) -> Tensor:
         wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
         if wrong is not None:
             raise no_graph(wrong)
@@ -202,7 +202,7 @@ class ModelOracle:
         answers = []
         with self.frozen(), torch.no_grad():
             # Whole graphs go through the sparse path, where smaller batches stay in the cache.
-            step = min(self._chunk(graphs[0]), self.batch_size or _SPARSE_BATCH)
+            step = min(self._chunk(graphs[0], most), most or self.batch_size or SPARSE_BATCH)
             for start in range(0, len(graphs), step):
                 part = list(graphs[start : start + step])
                 answers.append(self._reader.read(self._outputs(part), len(part)))
@@ -251,7 +251,8 @@ class ModelOracle:
             )
         data = Batch(x=x, edge_index=edge_index, edge_weight=edge_weight, batch=batch)
         data._num_graphs = int(batch.max()) + 1 if batch.numel() else 0
-        return self.logits_with(lambda: self._call.on_batch(data.to(self.device)), data._num_graphs)
+        placed = self.place.put(data)
+        return self.logits_with(lambda: self._call.on_batch(placed), data._num_graphs)
 
     def logits_with(self, call: Callable[[], Any], count: int) -> Tensor:
         """Logits from a call that uses the model in a way of its own, differentiable [count, C]."""
@@ -344,7 +345,7 @@ class ModelOracle:
                 bound = versions
                 return self._guarded(lambda: bound.logits(space, rows))
         if self._call.batched:
-            batch = space.batch(rows, self.device)
+            batch = self.place.put(space.batch(rows, self.device))
             return self._guarded(lambda: self._call.on_batch(batch))
         return self._outputs(space.apply(rows))
 
@@ -363,7 +364,7 @@ class ModelOracle:
         if known is None:
             most, earlier = self._step(pairs.graph), getattr(self._local, "versions", None)
             known = self._guarded(
-                lambda: DenseVersions(self.model, pairs, self.device, most, earlier)
+                lambda: DenseVersions(self.model, pairs, self.place, most, earlier)
             )
             self._local.versions = known
         return known
@@ -375,7 +376,7 @@ class ModelOracle:
     def _outputs(self, graphs: list[Data]) -> Any:
         if not self._call.batched:
             # The model gets copies: one that works in place must not change the caller's graph.
-            copies = [graph.clone().to(self.device) for graph in graphs]
+            copies = [self.place.put(graph.clone()) for graph in graphs]
             return self._guarded(lambda: self._call.on_graphs(copies))
         try:
             batch = joined(graphs, self._call.reads)
@@ -384,12 +385,8 @@ class ModelOracle:
                 f"expected graphs with the same attributes and widths, got ones that cannot be batched: "
                 f"{one_line(error)}"
             ) from error
-        if self.device.type != "cpu":
-            if isinstance(batch, dict):
-                batch = {name: value.to(self.device) for name, value in batch.items()}
-            else:
-                batch = batch.to(self.device)
-        return self._guarded(lambda: self._call.on_batch(batch))
+        placed = self.place.put(batch)
+        return self._guarded(lambda: self._call.on_batch(placed))
 
     @property
     def takes_batches(self) -> bool:
@@ -429,18 +426,8 @@ class ModelOracle:
         step: int = known[1]
         return step
 
-    def _chunk(self, graph: Data) -> int:
-        """Graphs per call: the batch size, or fewer when graphs of this size would not fit."""
-        nodes, edges = max(1, count_nodes(graph)), count_edges(graph)
-        width = max(1, graph.x.numel() // nodes) if isinstance(graph.x, Tensor) else 1
-        # Four activations of the wider of features and 256 units, plus indices and messages per edge.
-        per_graph = 4 * nodes * (width + 4 * max(width, 256)) + edges * (16 + 4 * min(width, 256))
-        dense = self._is_dense_model and (self.path == "dense" or nodes <= DENSE_NODE_LIMIT)
-        if dense and self.path != "sparse":
-            per_graph += 8 * nodes * nodes
-        limit = self.batch_size or (
-            _DENSE_BATCH if dense and self.path != "sparse" else _SPARSE_BATCH
-        )
-        if self.batch_size is None and nodes > DENSE_NODE_LIMIT:
-            limit = min(limit, max(1, _CACHED_NODES // nodes))
-        return max(1, min(limit, self.memory // per_graph))
+    def _chunk(self, graph: Data, most: int | None = None) -> int:
+        """Graphs per call: so many or the batch size, or fewer when graphs of this size would not fit."""
+        dense = self._is_dense_model and self.path != "sparse"
+        dense = dense and (self.path == "dense" or count_nodes(graph) <= DENSE_NODE_LIMIT)
+        return graphs_per_call(graph, most or self.batch_size, memory=self.memory, dense=dense)

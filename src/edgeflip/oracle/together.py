@@ -10,7 +10,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import PairEdits
-from edgeflip.errors import EdgeflipError
 from edgeflip.oracle.budget import AnyOracle, checked_answers
 from edgeflip.oracle.dense_path import binds_graphs, logits_of_many
 from edgeflip.oracle.model import ModelOracle
@@ -18,31 +17,38 @@ from edgeflip.oracle.model import ModelOracle
 # Graphs of a group, and their nodes and columns of edges; of larger ones there are fewer in a group.
 _GRAPHS, _SIZE = 64, 20_000
 
+# Graphs of a batch whose answers are told to people.
+_VERIFIED = 16
+
 # Cells of the matrices that are made at once.
 _CELLS = 2_000_000
+
+
+def verified_answers(oracle: AnyOracle, graphs: Sequence[Data]) -> Tensor:
+    """What an oracle says of versions of one graph, for people to read [graphs, columns].
+
+    In batches whose size depends on nothing but the graphs: the last digits of a probability depend on
+    what else is in a batch, and the same answer must have the same ones whoever explained how many graphs
+    at once, in batches of whatever size.
+
+    Args:
+        oracle: The oracle.
+        graphs: Versions of one graph.
+    """
+    if isinstance(oracle, ModelOracle):
+        return oracle.verified(graphs, _VERIFIED)
+    parts = [graphs[start : start + _VERIFIED] for start in range(0, len(graphs), _VERIFIED)]
+    return torch.cat([checked_answers(oracle, part) for part in parts or [graphs]])
 
 
 def answers_together(oracle: AnyOracle, parts: Sequence[Sequence[Data]]) -> list[Tensor]:
     """What an oracle says of different graphs, for each part what it says of its graphs [graphs, columns].
 
-    Where it fails the parts are asked about one by one, so that the error is that of the graph that has it.
-
     Args:
         oracle: The oracle.
-        parts: Graphs of one size each, such as versions of one graph; none is empty.
+        parts: Versions of one graph each; none is empty.
     """
-    if len(parts) > 1:
-        # An oracle cuts its batches by the first graph, so the largest comes first.
-        order = sorted(range(len(parts)), key=lambda place: -_size(parts[place][0]))
-        try:
-            asked = [graph for place in order for graph in parts[place]]
-            found = checked_answers(oracle, asked).split([len(parts[place]) for place in order])
-        except EdgeflipError:
-            pass
-        else:
-            by_place = dict(zip(order, found, strict=True))
-            return [by_place[place] for place in range(len(parts))]
-    return [checked_answers(oracle, part) for part in parts]
+    return [verified_answers(oracle, part) for part in parts]
 
 
 def edits_together(
@@ -79,7 +85,7 @@ def _edits_alike(
 ) -> Sequence[Tensor]:
     counts = [len(rows) for _, rows in parts]
     outputs = oracle.predict_with(
-        lambda: torch.cat(logits_of_many(oracle.model, parts, oracle.device)), sum(counts)
+        lambda: torch.cat(logits_of_many(oracle.model, parts, oracle.place)), sum(counts)
     )
     return torch.split(outputs, counts)
 

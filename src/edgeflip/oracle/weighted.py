@@ -22,9 +22,10 @@ from torch_geometric.data import Data
 
 from edgeflip.core import PairSpace, size_buckets, stacked_adjacency, stacked_rows
 from edgeflip.errors import NotApplicableError, OracleError
+from edgeflip.oracle.batch_sizes import DENSE_NODE_LIMIT
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.masking import is_plain_gcn
-from edgeflip.oracle.model import DENSE_NODE_LIMIT, ModelOracle
+from edgeflip.oracle.model import ModelOracle
 from edgeflip.oracle.protocols import DifferentiableOracle
 
 # Cells of all adjacency matrices in one stack: 100 graphs of 128 nodes.
@@ -199,7 +200,7 @@ class _Stack:
         # Ones on the diagonal of padding too: a degree of 0 would be divided by.
         matrices = adjacency + torch.eye(nodes)
         with torch.no_grad():
-            own = [model.project(space.graph.x.to(oracle.device)).cpu() for space in spaces]
+            own = [model.project(oracle.place.put(space.graph.x)).cpu() for space in spaces]
         projected = stacked_rows(own)
         indices = []
         for row, (space, ids) in enumerate(zip(spaces, pairs, strict=True)):
@@ -207,7 +208,7 @@ class _Stack:
             indices.append(row * nodes * nodes + torch.stack([u * nodes + v, v * nodes + u], dim=1))
         device = oracle.device
         self._shape = (nodes, nodes)
-        self._cells = matrices.flatten().to(device)
+        self._cells = matrices.flatten().to(device, projected.dtype)
         self._places = torch.cat(indices).flatten().to(device)
         self._projected = projected.to(device)
         self._sizes = None if bool(mask.all()) else mask.sum(dim=1).to(device)

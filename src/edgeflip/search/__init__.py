@@ -58,6 +58,9 @@ from edgeflip.search.summary import (
     fault_in_short,
     proof_in_words,
 )
+from edgeflip.search.writing import (
+    timeless,
+)
 
 __all__ = [
     "MOST_MOVES",
@@ -95,5 +98,6 @@ __all__ = [
     "proof_in_words",
     "ranking_name",
     "reduce_flips",
+    "timeless",
     "verify_certificate",
 ]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from edgeflip.core import EditSpace
 from edgeflip.errors import ConfigError
-from edgeflip.oracle import as_oracle, checked_answers
+from edgeflip.oracle import as_oracle, verified_answers
 
 if TYPE_CHECKING:
     from edgeflip.search.result import Counterfactual, CounterfactualSet
@@ -169,5 +169,5 @@ def _outputs(space: EditSpace, oracle: Any, keys: Sequence[_Key]) -> dict[_Key, 
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
         inputs = [space.apply(torch.tensor([key], dtype=torch.long))[0] for key in some]
-        found |= dict(zip(some, checked_answers(oracle, inputs), strict=True))
+        found |= dict(zip(some, verified_answers(oracle, inputs), strict=True))
     return found

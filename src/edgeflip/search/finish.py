@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgeflip.core import EditSpace
-from edgeflip.oracle import AnyOracle, answers_together, checked_answers
+from edgeflip.oracle import AnyOracle, answers_together, verified_answers
 from edgeflip.search.flips import OrderedFlips
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
@@ -285,7 +285,7 @@ class Finish:
         told = self._edited(indices)
         if len(told):
             with self._search.stage("verify"):
-                outputs = checked_answers(self._search.problem.oracle, told.edited)
+                outputs = verified_answers(self._search.problem.oracle, told.edited)
             self.take(told, outputs)
 
     def take(self, told: Told, outputs: Tensor, spent: Stage | None = None) -> None:

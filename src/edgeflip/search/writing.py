@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -26,6 +27,27 @@ def plain_answer(answer: CounterfactualSet) -> dict[str, Any]:
     }
     payload["checksum"] = checksum(payload)
     return payload
+
+
+def timeless(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What `to_dict` gave less what differs between two runs that found the same: seconds and checksum.
+
+    Example:
+        >>> timeless(
+        ...     {
+        ...         "trace": {"stages": {"verify": {"seconds": 0.1, "oracle_calls": 2}}},
+        ...         "checksum": "a",
+        ...     }
+        ... )
+        {'trace': {'stages': {'verify': {'oracle_calls': 2}}}}
+    """
+    trace = payload["trace"]
+    stages = {
+        name: {key: value for key, value in stage.items() if "seconds" not in key}
+        for name, stage in trace["stages"].items()
+    }
+    left = {key: value for key, value in payload.items() if key != "checksum"}
+    return {**left, "trace": {**trace, "stages": stages}}
 
 
 def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:

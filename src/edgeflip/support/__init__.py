@@ -20,15 +20,20 @@ from edgeflip.support.journal import (
     RESULTS,
     Journal,
     Key,
+    LineFile,
     ReadRows,
     Row,
     key_of,
+    line_of,
     read_rows,
 )
 from edgeflip.support.limits import (
     LIMITS,
     check_limit,
     limit,
+)
+from edgeflip.support.locking import (
+    locked,
 )
 from edgeflip.support.memory import (
     building,
@@ -98,6 +103,7 @@ __all__ = [
     "WIDEST",
     "Journal",
     "Key",
+    "LineFile",
     "ReadRows",
     "Row",
     "as_path",
@@ -118,6 +124,8 @@ __all__ = [
     "kept_memory",
     "key_of",
     "limit",
+    "line_of",
+    "locked",
     "one_thread",
     "package_version",
     "parse_json",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,8 +38,13 @@ def signed(row: Mapping[str, Any]) -> Row:
     return {**row, _CHECKSUM: checksum(row)[:16]}
 
 
-class Journal:
-    """The rows of a run, in a file that survives a crash at any moment.
+def line_of(row: Mapping[str, Any]) -> bytes:
+    """A row as it stands in a file, signed."""
+    return json.dumps(signed(row), allow_nan=False, ensure_ascii=False).encode() + b"\n"
+
+
+class LineFile:
+    """Lines that are added to a file, which survives a crash at any moment.
 
     Args:
         path: The file; made if it is not there. A last line that a crash cut off is dropped.
@@ -48,7 +53,7 @@ class Journal:
         ArtifactError: If a row is not as it was written.
 
     Attributes:
-        rows: The rows so far, by what they are about.
+        found: The rows that it held when it was opened.
         repaired: Whether a last line was dropped.
     """
 
@@ -57,29 +62,56 @@ class Journal:
         self.repaired = False
         content = _content(path) if os.path.lexists(path) else b""
         whole, kept = _whole_lines(content, path, all_signed=True)
+        self.found: list[Row] = whole.rows
         with _writing(path):
             if kept < len(content):
                 self.repaired = True
-                with path.open("r+b") as file:
-                    file.truncate(kept)
-                    os.fsync(file.fileno())
-            self.rows: dict[Key, Row] = {key_of(row): row for row in whole.rows}
+                self._cut(kept)
             self._file = path.open("ab")
+
+    def extend(self, lines: Iterable[bytes]) -> None:
+        """Add lines that `line_of` made; when this returns, they are on the disk."""
+        with _writing(self.path):
+            self._file.write(b"".join(lines))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        with _writing(self.path):
+            self._cut(0)
+
+    def close(self) -> None:
+        """Close the file."""
+        # What a full disk refused once would be tried again here.
+        with suppress(OSError):
+            self._file.close()
+
+    def _cut(self, kept: int) -> None:
+        with self.path.open("r+b") as file:
+            file.truncate(kept)
+            os.fsync(file.fileno())
+
+
+class Journal(LineFile):
+    """The rows of a run, in a file that survives a crash at any moment.
+
+    Attributes:
+        rows: The rows so far, by what they are about.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.rows: dict[Key, Row] = {key_of(row): row for row in self.found}
+        self.found = []
 
     def __contains__(self, key: Key) -> bool:
         return key in self.rows
 
     def append(self, row: Row) -> None:
         """Write a row; when this returns, it is on the disk."""
-        line = json.dumps(signed(row), allow_nan=False, ensure_ascii=False).encode() + b"\n"
-        self._file.write(line)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self.extend([line_of(row)])
         self.rows[key_of(row)] = row
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def _notebook_bar() -> Any:
     return widget_bar
 
 
-def progress_bar(description: str, *, total: int, unit: str, shown: bool, done: int = 0) -> Any:
+def progress_bar(
+    description: str, *, total: int | None, unit: str, shown: bool, done: int = 0
+) -> Any:
     """A tqdm bar that appears after two seconds.
 
     On a terminal and in a notebook it is gone when its work is done. In a log it writes a line every ten
