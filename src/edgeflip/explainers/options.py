@@ -45,6 +45,18 @@ class ExplainOptions(TypedDict, total=False):
             "as '>0.5' or '+0.3'.",
         ),
     ]
+    margin: Annotated[
+        "float",
+        Option(
+            0.0,
+            "How clearly the class must change: by how much the new one leads, in log-odds (1 is .73 against "
+            ".27, 3 is .95 against .05).",
+        ),
+    ]
+    agree: Annotated[
+        "int | None",
+        Option(None, "Of several models, how many must change their mind; all by default."),
+    ]
     constraints: Annotated[
         "Constraints | Callable[[Data], Constraints | None] | None",
         Option(None, "What may change, or a function that tells it of each graph."),
@@ -97,7 +109,7 @@ OPTIONS: dict[str, Option] = {
 
 
 # Keywords whose values may be numbers of NumPy or torch.
-_NUMBERS = ("target", "keep", "number", "diversity", "robust", "seed")
+_NUMBERS = ("target", "margin", "agree", "keep", "number", "diversity", "robust", "seed")
 
 
 def complete(options: ExplainOptions, *, without: tuple[str, ...] = ()) -> ExplainOptions:

@@ -31,6 +31,7 @@ from edgeflip.explainers.interruption import SearchInterrupted
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.preferring import first_try, judged
 from edgeflip.oracle import (
+    JointOracle,
     SearchEnded,
     groups_of,
 )
@@ -87,6 +88,7 @@ def explain_together(
         given["watch"],
         given["seed"],
         ranking,
+        given["agree"],
     )
     for graph in graphs:
         explainer._check_call(graph, call.seed)
@@ -395,6 +397,9 @@ def _clock_note(search: Search[Any, Any], end: Ended) -> str:
 
 def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenance:
     oracle = explainer.oracle_
+    several = {}
+    if isinstance(oracle, JointOracle):
+        several = {"models": len(oracle.members), "agree": oracle.of_so_many(call.agree).wanted}
     return Provenance(
         method=explainer.name,
         config=explainer._plain_config(),
@@ -403,5 +408,5 @@ def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenan
         oracle=fingerprint_of(oracle),
         budget=dict(vars(call.budget)),
         versions={name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")},
-        selection={"ranking": ranking_words(call.ranking), **call.selection.to_dict()},
+        selection={"ranking": ranking_words(call.ranking), **call.selection.to_dict(), **several},
     )

@@ -408,7 +408,8 @@ def confirm_together(finishes: Sequence[Finish]) -> None:
     Args:
         finishes: The flips of searches for one oracle.
     """
-    if len(finishes) < 2:
+    if len(finishes) < 2 or any(each.oracle is not finishes[0].oracle for each in finishes):
+        # Several models are asked about each input in a way of its own.
         return
     asked = [(each, told) for each in finishes if len(told := each.first_told())]
     if not asked:

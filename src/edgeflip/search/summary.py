@@ -31,7 +31,17 @@ def _outcome(answer: CounterfactualSet) -> str:
     after = answer.goal.describe(smallest.output)
     # What is asked of a value does not show in the value itself.
     asked = f"; wanted was {answer.goal.wanted}" if hasattr(answer.goal, "threshold") else ""
-    return f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{_but(smallest)}."
+    said = f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{_but(smallest)}."
+    return f"{said} {_convinced(answer)}".strip()
+
+
+def _convinced(answer: CounterfactualSet) -> str:
+    """How many models changed their mind, where several were asked."""
+    models, agree = (answer.provenance.selection.get(name) for name in ("models", "agree"))
+    if not isinstance(models, int) or not isinstance(agree, int):
+        return ""
+    who = f"{agree} of {models}" if agree < models else f"all {models}"
+    return f"It does for {who} models; told is the one that was hardest to convince."
 
 
 def _but(entry: Counterfactual, *, shortly: bool = False) -> str:
@@ -125,8 +135,9 @@ def counted_edits(count: int) -> str:
 
 
 def _effort(answer: CounterfactualSet) -> str:
-    asked = answer.trace.oracle_calls
-    return f"The model was asked about {asked:,} graph{'s'[: asked != 1]}."
+    asked, models = answer.trace.oracle_calls, answer.provenance.selection.get("models", 1)
+    who = "The model was" if models == 1 else f"Each of {models} models was"
+    return f"{who} asked about {asked:,} graph{'s'[: asked != 1]}."
 
 
 def _looked_at(answer: CounterfactualSet) -> str:
