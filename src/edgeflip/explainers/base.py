@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import NO_ROWS, PairSpace
+from edgeflip.core import NO_ROWS, PairSpace, RealGraphs
 from edgeflip.errors import ConfigError, NotFittedError, TargetError
 from edgeflip.explainers.beginning import Call, Check, GraphSearch, begin
 from edgeflip.explainers.checking import (
@@ -193,6 +193,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     def _remember(self, graphs: Sequence[Data], oracle: Oracle, seed: int) -> None:
         self.oracle_ = oracle
         self.seed_ = seed
+        self.real_graphs_ = RealGraphs(graphs) if len(graphs) else None
         # 0 for graphs without features, None when there were no graphs.
         self.num_features_ = (width_of(graphs[0]) or 0) if len(graphs) else None
 
@@ -206,7 +207,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
                 - target: The wanted class by number, or by name when the oracle knows names; None for
                   any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
                 - margin: How clearly the class must change, in log-odds.
-                - agree: Of several models, how many must change their mind; all by default.
+                - agree, check: How many of several models must change their mind; others to compare with.
                 - chemistry: Whether possible molecules come first; a method's own default.
                 - constraints, budget: What may change (or a function of the graph), how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.

@@ -17,7 +17,14 @@ from edgeflip.errors import EdgeflipError
 from edgeflip.explainers.checking import constraints_on, posed
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.preferring import preferred, until_found
-from edgeflip.oracle import Allowance, ClassGoal, ValueGoal, answers_together, edits_together
+from edgeflip.oracle import (
+    Allowance,
+    AnyOracle,
+    ClassGoal,
+    ValueGoal,
+    answers_together,
+    edits_together,
+)
 from edgeflip.search import Problem, Ranking, Search, Selection, Stage, Watch, needs_of
 from edgeflip.support import cpu_seconds
 
@@ -52,6 +59,7 @@ class Call:
         seed: The seed of the call.
         ranking: What counts as best.
         agree: Of several models, how many must change their mind; None for all.
+        check: Other models, asked about what was found; None where nobody wants to know.
     """
 
     budget: Allowance
@@ -60,6 +68,7 @@ class Call:
     seed: int
     ranking: Ranking
     agree: int | None = None
+    check: tuple[AnyOracle, ...] | None = None
 
 
 def begin(

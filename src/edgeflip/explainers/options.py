@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from edgeflip.core import Constraints, EdgeFill, Noise
-    from edgeflip.oracle import Budget
+    from edgeflip.oracle import AnyModel, Budget
     from edgeflip.search import Ranking, Watch
 
 
@@ -56,6 +56,14 @@ class ExplainOptions(TypedDict, total=False):
     agree: Annotated[
         "int | None",
         Option(None, "Of several models, how many must change their mind; all by default."),
+    ]
+    check: Annotated[
+        "AnyModel | None",
+        Option(
+            None,
+            "Other models of the same task, or an empty list: how far each answer can be believed is told as "
+            "its trust.",
+        ),
     ]
     constraints: Annotated[
         "Constraints | Callable[[Data], Constraints | None] | None",

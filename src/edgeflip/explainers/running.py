@@ -30,6 +30,7 @@ from edgeflip.explainers.doubts import doubts_about
 from edgeflip.explainers.interruption import SearchInterrupted
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.preferring import first_try, judged
+from edgeflip.explainers.trusting import others_to_ask, trusted, with_real
 from edgeflip.oracle import (
     JointOracle,
     SearchEnded,
@@ -89,6 +90,7 @@ def explain_together(
         given["seed"],
         ranking,
         given["agree"],
+        others_to_ask(explainer, given["check"]),
     )
     for graph in graphs:
         explainer._check_call(graph, call.seed)
@@ -234,7 +236,8 @@ def _partial(
     except KeyboardInterrupt:
         found = Answers()
     made_by = _provenance(explainer, call)
-    return _as_answer(search, end, found, certificate_of(search), made_by)
+    answer = _as_answer(search, end, found, certificate_of(search), made_by)
+    return with_real(explainer, answer)
 
 
 def _told(
@@ -247,7 +250,8 @@ def _told(
         made_by = _provenance(explainer, call)
         for place, each in ended.items():
             found = each.finish.answers()
-            answers[place] = _as_answer(each.search, each.end, found, each.certificate, made_by)
+            answer = _as_answer(each.search, each.end, found, each.certificate, made_by)
+            answers[place] = trusted(explainer, with_real(explainer, answer), call)
     except KeyboardInterrupt:
         place = next(place for place in ended if place not in answers)
         at_hand = _partial(explainer, ended[place].search, call, Ended("interrupted"))

@@ -17,10 +17,11 @@ from edgeflip.oracle import AnyOracle, answers_together, checked_answers
 from edgeflip.search.flips import OrderedFlips
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
-from edgeflip.search.result import Certificate, Counterfactual, Stage
+from edgeflip.search.result import Certificate, Counterfactual
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
 from edgeflip.search.session import Search
 from edgeflip.search.summary import conditions_of
+from edgeflip.search.trace import Stage
 from edgeflip.support import cpu_seconds
 
 # Candidates of a certificate that are asked about at once.

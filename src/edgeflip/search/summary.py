@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def summary(answer: CounterfactualSet) -> str:
     """What was found, what is proven, and what it took, a sentence each."""
-    told = [_outcome(answer), _proof(answer), _best(answer), _others(answer), _effort(answer)]
+    told = [_outcome(answer), _proof(answer), _believed(answer), _best(answer), _others(answer)]
+    told.append(_effort(answer))
     told += [_looked_at(answer), *_warnings(answer)]
     return " ".join(sentence for sentence in told if sentence)
 
@@ -59,6 +60,12 @@ def fault_in_short(entry: Counterfactual) -> str:
 def _phrase(answer: CounterfactualSet, entry: Counterfactual) -> str:
     text = answer.space.in_words(entry.edits)
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def _believed(answer: CounterfactualSet) -> str:
+    """How far it can be believed, where somebody looked."""
+    entry = answer.smallest
+    return "" if entry is None or entry.trust is None else str(entry.trust)
 
 
 def _best(answer: CounterfactualSet) -> str:
