@@ -1,6 +1,7 @@
 """How far an answer can be believed: other models, real graphs, the link predictor."""
 
 import copy
+import json
 import pickle
 
 import pytest
@@ -180,3 +181,46 @@ def test_who_cannot_be_compared_with_is_refused_in_a_sentence(check):
     with pytest.raises(ConfigError) as caught:
         explain(GCNS[0], GRAPHS[0], check=check)
     assert_sentence(caught)
+
+
+def test_the_command_line_asks_several_models_and_others_about_the_answer(tmp_path):
+    from typer.testing import CliRunner
+
+    from edgeflip.cli import app
+    from edgeflip.training import save_oracle
+
+    run = CliRunner().invoke
+    folders = [str(save_oracle(oracle, tmp_path / str(i))) for i, oracle in enumerate(GCNS)]
+    nodes = [{"id": node} for node in range(GRAPHS[4].num_nodes)]
+    graph = {
+        "x": GRAPHS[4].x.tolist(),
+        "num_nodes": len(nodes),
+        "edges": GRAPHS[4].edge_index.t().tolist(),
+    }
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(graph))
+    asked = [part for folder in folders[:2] for part in ("--oracle", folder)]
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from edgeflip.training import load_oracle\n"
+        f"def first(): return load_oracle({folders[0]!r}).model\n"
+        f"def second(): return load_oracle({folders[1]!r}).model\n"
+    )
+    mine = [part for name in ("first", "second") for part in ("--model", f"{script}:{name}")]
+    told = []
+    for models in (asked, mine):
+        out = tmp_path / f"answer-{len(told)}.json"
+        found = run(
+            app,
+            ["explain", *models, "--graph", str(file), "--check", folders[2], "--out", str(out)],
+        )
+        assert found.exit_code == 0, found.output
+        assert "both models" in found.output
+        told.append(CounterfactualSet.load_json(out))
+        verified = run(app, ["verify", str(out), *models])
+        assert verified.exit_code == 0, verified.output
+    assert told[0].smallest.edits == told[1].smallest.edits
+    assert told[0].trust == told[1].trust
+    refused = run(app, ["explain", *asked, "--graph", str(file), "--agree", "3"])
+    assert refused.exit_code != 0
+    assert "from 1 to 2" in refused.output

@@ -41,7 +41,10 @@ def _convinced(answer: CounterfactualSet) -> str:
     models, agree = (answer.provenance.selection.get(name) for name in ("models", "agree"))
     if not isinstance(models, int) or not isinstance(agree, int):
         return ""
-    who = f"{agree} of {models}" if agree < models else f"all {models}"
+    if models == 1:
+        return ""
+    everybody = "both" if models == 2 else f"all {models}"
+    who = f"{agree} of {models}" if agree < models else everybody
     return f"It does for {who} models; told is the one that was hardest to convince."
 
 

@@ -117,7 +117,8 @@ class Trust:
         if least is None:
             return ""
         which = "the edit" if len(self.likelihoods or ()) == 1 else "the least likely edit"
-        return f"The link predictor gives {which} {_share(least)}."
+        told = _share(least) if least >= 0.005 else "less than .01"
+        return f"The link predictor gives {which} {told}."
 
 
 def trust_of(answer: CounterfactualSet, entry: Counterfactual, known: Trust | None = None) -> Trust:
