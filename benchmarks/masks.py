@@ -22,7 +22,7 @@ import torch
 
 from edgeflip import CounterfactualSet, ModelOracle, load_dataset, load_preset, make_explainer
 from edgeflip.datasets import DatasetBundle
-from edgeflip.training.oracles import train_oracle
+from edgeflip.training import train_oracle
 
 DATASETS = ("ba_2motifs", "ba_2motifs_3class", "ba_3motifs", "ba_4motifs")
 METHODS = ("cf2", "cf-gnnexplainer", "c2explainer", "xplore")

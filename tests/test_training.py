@@ -23,9 +23,9 @@ from edgeflip.training.oracles import (
     oracle_for,
     save_oracle,
     train_and_save,
-    train_oracle,
 )
 from edgeflip.training.reports import EpochReport
+from edgeflip.training.train import train_oracle
 
 QUICK = OracleSettings(layers=(8, 8), normalize=False, epochs=3, learning_rate=0.01)
 
@@ -269,3 +269,12 @@ def test_a_folder_with_half_an_oracle_is_not_written_over(
     with pytest.raises(ArtifactError, match=r"config\.json, got none"):
         oracle_for(small, tmp_path)
     assert (tmp_path / "model.safetensors").read_bytes() == b"someone's weights"
+
+
+def test_several_seeds_give_several_oracles_and_each_is_that_of_its_seed(bundle):
+    three = train_oracle(bundle, settings=QUICK, seed=4, seeds=3)
+    assert len({oracle.fingerprint() for oracle in three}) == 3
+    alone = train_oracle(bundle, settings=QUICK, seed=5)
+    assert alone.fingerprint() == three[1].fingerprint()
+    with pytest.raises(ConfigError, match="at least 1"):
+        train_oracle(bundle, settings=QUICK, seeds=0)

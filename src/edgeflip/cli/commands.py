@@ -23,13 +23,13 @@ from edgeflip.cli.options import (
     Source,
     TrainedOracle,
     Training,
-    Wanted,
 )
 from edgeflip.cli.own_model import UserModel
 from edgeflip.cli.patterns import Patterns
-from edgeflip.cli.reading import check_one_model
+from edgeflip.cli.reading import check_models, check_one_model
 from edgeflip.cli.registration import CommandGroup, command
 from edgeflip.cli.terminal import EXIT_CODES, starting
+from edgeflip.cli.wanted import Wanted
 from edgeflip.cli.which_graphs import Address, Engine, ManyGraphs, WhichGraphs
 from edgeflip.errors import ConfigError
 from edgeflip.explainers import check_method
@@ -285,8 +285,8 @@ def verify(
     ],
     user_model: UserModel,
     oracle: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The oracle that the answer was made for."),
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="The oracle or oracles that the answer was made for."),
     ] = None,
 ) -> None:
     """Check the proof that no smaller edit flips the prediction.
@@ -297,11 +297,11 @@ def verify(
     edgeflip verify answers/ba_2motifs-test-0.json --oracle runs/oracle
     edgeflip verify g-answer.json --model my.py:build --weights w.safetensors
     """
-    check_one_model(oracle, user_model.model, needed=True)
+    check_models(oracle, user_model.model)
     with starting():
         from edgeflip.cli.verify import verify_answer
 
-    verify_answer(answer, oracle, user_model)
+    verify_answer(answer, oracle or [], user_model)
 
 
 @command(bench)

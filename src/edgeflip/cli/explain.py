@@ -38,12 +38,13 @@ from edgeflip.cli.options import (
     Method,
     Source,
     TrainedOracle,
-    Wanted,
 )
 from edgeflip.cli.own_model import UserModel
-from edgeflip.cli.reading import class_number, graphs_of
+from edgeflip.cli.reading import check_oracle, class_number, graphs_of
 from edgeflip.cli.searching import SearchProgress
 from edgeflip.cli.terminal import COMMAND_LINE, NOTHING_FOUND, note, print_json
+from edgeflip.cli.user_model import build_model
+from edgeflip.cli.wanted import Wanted
 from edgeflip.cli.weakness import tell_weakness
 from edgeflip.cli.which_graphs import ManyGraphs, WhichGraphs
 from edgeflip.cli.wording import in_flags
@@ -87,8 +88,11 @@ class Explanation:
         several = self.which.number > 1 or self.wanted.each_class
         destination = Destination(out, html, several=several)
         check_molecules(self.which.smiles or [])
-        model = self.user_model.build()
-        needed = self.source.is_given or (model is None and not self._oracle_alone)
+        models = self.user_model.build_all()
+        model = models[0] if models else None
+        check = self._others()
+        several = len(self.trained.oracles or ()) > 1
+        needed = self.source.is_given or not (model is not None or self._oracle_alone or several)
         bundle = self.source.bundle() if needed else None
         graphs = _graphs(bundle, self.which)
         fill = self.limits.fill_of(bundle)
@@ -99,12 +103,13 @@ class Explanation:
             ]
             fill = read.fill if fill is None else fill
         target = self._target(bundle)
-        fitted = self._fitted(explainer, bundle, model, graphs[0])
+        fitted = self._fitted(explainer, bundle, models, graphs[0])
         options: dict[str, Any] = {
             **self.wanted.keywords(),
             "budget": self.limits.budget(explainer.default_budget()),
             "fill": fill,
             "chemistry": self.limits.chemistry,
+            "check": check,
             "noise": None if bundle is None else Noise.for_dataset(bundle.name),
             "seed": self.trained.seed,
         }
@@ -220,27 +225,49 @@ class Explanation:
         self,
         explainer: CounterfactualExplainer[Any],
         bundle: DatasetBundle | None,
-        model: Any,
+        models: Sequence[Any],
         first: _Chosen,
     ) -> CounterfactualExplainer[Any]:
         """The explainer, ready to explain; a model that does not fit is found out before it learns."""
         explainer.progress = True
         seed = self.trained.seed
-        if model is None and bundle is None:
+        if several := self.trained.several():
+            for oracle in several:
+                tell_weakness(oracle, bundle, note)
+            return explainer.fit(bundle.train if bundle else [], several, seed=seed)
+        if not models and bundle is None:
             assert self.trained.oracle is not None
             return explainer.fit([], load_oracle(self.trained.oracle), seed=seed)
-        if model is None:
+        if not models:
             assert bundle is not None
             oracle, folder = self.trained.load(bundle)
             tell_weakness(oracle, bundle, note)
             return fitted_explainer(explainer, bundle, oracle, folder.parent, seed=seed)
-        asked = self.user_model.oracle(model, bundle.class_names or None if bundle else None)
-        try:
-            checked_answers(asked, [first.graph])
-        except EdgeflipError as error:
-            raise type(error)(f"--model and {first.option}: {error}") from error
-        tell_weakness(asked, bundle, note)
-        return explainer.fit(bundle.train if bundle else [], asked, seed=seed)
+        names = bundle.class_names or None if bundle else None
+        asked = self.user_model.oracles(models, names)
+        for each in asked:
+            try:
+                checked_answers(each, [first.graph])
+            except EdgeflipError as error:
+                raise type(error)(f"--model and {first.option}: {error}") from error
+            tell_weakness(each, bundle, note)
+        train = bundle.train if bundle else []
+        return explainer.fit(train, asked if len(asked) > 1 else asked[0], seed=seed)
+
+    def _others(self) -> list[Any] | None:
+        """The models of --check, None where nobody asked for any."""
+        named = self.wanted.check_with
+        if named is None:
+            return None
+        return [
+            self.user_model.oracle(build_model(each, None)) if ".py:" in each else _oracle_in(each)
+            for each in named
+        ]
+
+
+def _oracle_in(folder: str) -> Any:
+    check_oracle(Path(folder))
+    return load_oracle(folder)
 
 
 @dataclass(frozen=True)

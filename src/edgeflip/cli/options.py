@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from edgeflip.explainers import CounterfactualExplainer
     from edgeflip.oracle import Budget, ModelOracle
 
-# Answers in a table, unless the user says how many.
-_FEW = 5
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DataDir = Annotated[
     Path | None,
@@ -207,18 +204,40 @@ class TrainedOracle(Training):
 
     title: ClassVar[str] = "Oracle"
 
-    oracle: Annotated[
-        Path | None,
+    oracles: Annotated[
+        list[Path] | None,
         typer.Option(
+            "--oracle",
             metavar="FOLDER",
-            help="An oracle that 'edgeflip train' made; without it one is trained in runs/.",
+            help="An oracle that 'edgeflip train' made; without it one is trained in runs/. Several, and an "
+            "answer changes the mind of all.",
         ),
     ] = None
+
+    @property
+    def oracle(self) -> Path | None:
+        """The first of the folders, None where none was named."""
+        return self.oracles[0] if self.oracles else None
 
     def check_early(self) -> None:
         """Refuse a folder that holds no oracle: a typo must not train another one."""
         super().check_early()
-        check_one_model(self.oracle, None)
+        for folder in self.oracles or ():
+            check_one_model(folder, None)
+
+    def check_is_one(self, command: str) -> None:
+        """Refuse several oracles where one is asked."""
+        if len(self.oracles or ()) > 1:
+            raise ConfigError(
+                f"expected one --oracle for '{command}', got {len(self.oracles or ())}; name one."
+            )
+
+    def several(self) -> list[ModelOracle]:
+        """The oracles, where more than one folder was named."""
+        from edgeflip.training import load_oracle
+
+        named = self.oracles or []
+        return [load_oracle(folder) for folder in named] if len(named) > 1 else []
 
     def load(self, bundle: DatasetBundle) -> tuple[ModelOracle, Path]:
         """The oracle and its folder."""
@@ -386,49 +405,3 @@ class WithRule:
         """What may change in a graph."""
         both: Constraints = self._rule(graph) & self._plain
         return both
-
-
-@dataclass(frozen=True)
-class Wanted(OptionGroup):
-    """Which counterfactuals are wanted, and how many."""
-
-    title: ClassVar[str] = "Answers"
-
-    target: Annotated[str | None, from_field("target", metavar="CLASS")] = default_of("target")
-    each_class: Annotated[
-        bool, typer.Option("--each-class", help="One answer for every other class.")
-    ] = False
-    keep: Annotated[int, from_field("keep", metavar="N")] = default_of("keep")
-    number: Annotated[int | None, from_field("number", metavar="N")] = default_of("number")
-    diversity: Annotated[float, from_field("diversity", metavar="X")] = default_of("diversity")
-    robust: Annotated[int, from_field("robust", metavar="N")] = default_of("robust")
-
-    def check_early(self) -> None:
-        """Refuse two wishes at once."""
-        if self.keep < 1 or self.keep > 2**31:
-            raise ConfigError(
-                f"expected --keep from 1 to 2**31, got {self.keep}; give such a number."
-            )
-        if self.each_class and self.target is not None:
-            raise ConfigError("expected --target or --each-class, got both; leave one of them out.")
-
-    def check(self) -> None:
-        """Refuse what makes no sense before any work is done."""
-        from edgeflip.search import Selection
-
-        Selection(self.keep, self.number, self.diversity, self.robust)
-
-    @property
-    def rows(self) -> int | None:
-        """How many answers are shown; all of them, if the user said how many."""
-        asked = self.number is not None or self.keep != default_of("keep")
-        return None if asked else _FEW
-
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of `explain` and `explain_each_class` that they become."""
-        return {
-            "keep": self.keep,
-            "number": self.number,
-            "diversity": self.diversity,
-            "robust": self.robust,
-        }

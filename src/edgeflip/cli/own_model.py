@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -23,15 +24,22 @@ class UserModel(OptionGroup):
 
     title: ClassVar[str] = "Your own model"
 
-    model: Annotated[
-        str | None,
+    models: Annotated[
+        list[str] | None,
         typer.Option(
+            "--model",
             metavar="FILE.PY:FUNCTION",
-            help="The function returns your model; the file is run, so trust it.",
+            help="The function returns your model; the file is run, so trust it. Several, and an answer "
+            "changes the mind of all.",
         ),
     ] = None
-    weights: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its weights, as safetensors.")
+    weight_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--weights",
+            metavar="FILE",
+            help="Its weights, as safetensors; of several models one file each.",
+        ),
     ] = None
     task: Annotated[
         str,
@@ -47,6 +55,16 @@ class UserModel(OptionGroup):
             metavar="A,B,…", help="Names of its classes, in their order, with commas between."
         ),
     ] = None
+
+    @property
+    def model(self) -> str | None:
+        """The first of the models, None where none was named."""
+        return self.models[0] if self.models else None
+
+    @property
+    def weights(self) -> Path | None:
+        """The weights of the first."""
+        return self.weight_files[0] if self.weight_files else None
 
     @property
     def gives_values(self) -> bool:
@@ -70,11 +88,19 @@ class UserModel(OptionGroup):
                     "name the function that builds the model."
                 )
             return
-        split_spec(self.model)
-        if self.weights is not None and not self.weights.is_file():
+        named, files = self.models or [], self.weight_files or []
+        for spec in named:
+            split_spec(spec)
+        if files and len(files) != len(named):
             raise ConfigError(
-                f"expected weights at {self.weights}, got no file; check the path of --weights."
+                f"expected --weights for each of {len(named)} models, got {len(files)}; name a file for "
+                "each, or none."
             )
+        for path in files:
+            if not path.is_file():
+                raise ConfigError(
+                    f"expected weights at {path}, got no file; check the path of --weights."
+                )
 
     def build(self) -> Any:
         """The model with its weights; none when the user named none."""
@@ -84,6 +110,24 @@ class UserModel(OptionGroup):
         if self.model is not None and self.weights is None:
             note("No --weights: the model is asked with the weights that its function gives it.")
         return None if self.model is None else build_model(self.model, self.weights)
+
+    def build_all(self) -> list[Any]:
+        """All models with their weights; empty when the user named none."""
+        from edgeflip.cli.user_model import build_model
+
+        first = self.build()
+        others = (self.models or [])[1:]
+        files = (self.weight_files or [])[1:]
+        built = [
+            build_model(spec, files[place] if files else None) for place, spec in enumerate(others)
+        ]
+        return [] if first is None else [first, *built]
+
+    def oracles(
+        self, models: Sequence[Any], class_names: tuple[str, ...] | None = None
+    ) -> list[ModelOracle]:
+        """Built models as oracles of their task; see `oracle`."""
+        return [self.oracle(model, class_names) for model in models]
 
     def oracle(self, model: Any, class_names: tuple[str, ...] | None = None) -> ModelOracle:
         """The built model as an oracle of its task.

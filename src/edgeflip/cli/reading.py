@@ -89,6 +89,14 @@ def check_one_model(oracle: Path | None, model: str | None, *, needed: bool = Fa
         check_oracle(oracle)
 
 
+def check_models(oracles: Sequence[Path] | None, model: str | None) -> None:
+    """Refuse folders without an oracle, oracles beside a model, and neither."""
+    if not oracles:
+        check_one_model(None, model, needed=True)
+    for folder in oracles or ():
+        check_one_model(folder, model, needed=True)
+
+
 def split_spec(spec: str) -> tuple[Path, str]:
     """File and function of a `--model`; the file must exist."""
     file, _, function = spec.rpartition(":")

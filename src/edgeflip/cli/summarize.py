@@ -39,6 +39,7 @@ class Summarizing:
 
     def run(self, out: Path | None, *, as_json: bool) -> None:
         """Find the patterns and show them; all options are checked before any work is done."""
+        self.trained.check_is_one("summarize")
         self.trained.check_seed()
         config = self._config()
         check_folder(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,24 @@ from edgeflip.cli.terminal import counted
 from edgeflip.core import Constraints
 from edgeflip.datasets import molecule_constraints
 from edgeflip.errors import ConstraintError, GraphError
-from edgeflip.oracle import ModelOracle
+from edgeflip.oracle import JointOracle, ModelOracle
 from edgeflip.search import CounterfactualSet, verify_certificate
 from edgeflip.support import progress_bar
 from edgeflip.training import load_oracle
 
 
-def verify_answer(answer: Path, folder: Path | None, user_model: UserModel) -> None:
+def verify_answer(answer: Path, folders: Sequence[Path], user_model: UserModel) -> None:
     """Check the certificate of a saved answer and print what was tried."""
     read = CounterfactualSet.load_json(answer)
-    oracle = user_model.oracle(user_model.build()) if folder is None else load_oracle(folder)
+    asked = [load_oracle(folder) for folder in folders] or user_model.oracles(
+        user_model.build_all()
+    )
     total = sum(read.certificate.tried) + len(read) if read.certificate else 0
     with progress_bar("checking", total=total, unit=" graphs", shown=True) as bar:
-        counting: Any = _Counting(oracle, bar)
+        # Of several models the first one counts: all are asked about the same graphs.
+        counting: Any = _Counting(asked[0], bar)
+        if len(asked) > 1:
+            counting = JointOracle((counting, *asked[1:]))
         tried = verify_certificate(read, counting, constraints=_constraints_of(read))
     say(f"Verified by asking about {counted(tried, 'edited graph')} again: {read.certificate}.")
 

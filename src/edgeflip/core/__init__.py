@@ -62,6 +62,9 @@ from edgeflip.core.names import (
     node_names,
     node_noun,
 )
+from edgeflip.core.neighbours import (
+    RealGraphs,
+)
 from edgeflip.core.noise import (
     Noise,
     add_noise,
@@ -115,6 +118,7 @@ __all__ = [
     "PairSpace",
     "Phrase",
     "RandomOrder",
+    "RealGraphs",
     "Rule",
     "add_noise",
     "all_finite",

@@ -127,7 +127,12 @@ def output_rows(
 
 
 def proof(answer: CounterfactualSet, entry: Counterfactual | None) -> str:
-    """What is known of smaller answers, in a sentence; empty where there is nothing to say."""
+    """What is known of smaller answers, and how far this one can be believed; empty where nothing is."""
+    believed = "" if entry is None or entry.trust is None else str(entry.trust)
+    return f"{_of_smaller(answer, entry)} {believed}".strip()
+
+
+def _of_smaller(answer: CounterfactualSet, entry: Counterfactual | None) -> str:
     told = proof_in_words(answer, entry)
     known = answer.certificate
     if entry is None or entry.cost < 2 or known is None or known.below < entry.cost:

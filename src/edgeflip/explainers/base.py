@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import NO_ROWS, PairSpace
+from edgeflip.core import NO_ROWS, PairSpace, RealGraphs
 from edgeflip.engines import Engine
 from edgeflip.errors import ConfigError, NotFittedError, TargetError
 from edgeflip.explainers.beginning import Call, Check, GraphSearch, begin
@@ -37,7 +37,7 @@ from edgeflip.explainers.options import ExplainOptions, complete
 from edgeflip.explainers.ranked import Ranked
 from edgeflip.explainers.running import explain_together, finish_all, in_turn, session
 from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
-from edgeflip.oracle import Budget, Model, Oracle, as_oracle, checked_answers
+from edgeflip.oracle import AnyModel, Budget, Oracle, as_oracle, checked_answers
 from edgeflip.presets import Preset, check_dataset, load_preset
 from edgeflip.search import (
     AnswerList,
@@ -160,13 +160,14 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         """What a preset says of the method's settings."""
         return preset.method(cls.name)
 
-    def fit(self, graphs: Sequence[Data], oracle: Oracle | Model, *, seed: int = 0) -> Self:
+    def fit(self, graphs: Sequence[Data], oracle: AnyModel, *, seed: int = 0) -> Self:
         """Learn from graphs how to explain an oracle.
 
         Args:
             graphs: Graphs to learn from, none of which should be explained later; may be empty for
                 methods that learn nothing.
-            oracle: The model to explain: an oracle, or a bare torch module or function of graphs.
+            oracle: The model to explain: an oracle, or a bare torch module or function of graphs; or a
+                list of models, all of which an answer shall convince.
             seed: Makes the result repeatable.
         """
         seed = plain_number(seed)
@@ -193,6 +194,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
     def _remember(self, graphs: Sequence[Data], oracle: Oracle, seed: int) -> None:
         self.oracle_ = oracle
         self.seed_ = seed
+        self.real_graphs_ = RealGraphs(graphs) if len(graphs) else None
         # 0 for graphs without features, None when there were no graphs.
         self.num_features_ = (width_of(graphs[0]) or 0) if len(graphs) else None
 
@@ -205,6 +207,8 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
 
                 - target: The wanted class by number, or by name when the oracle knows names; None for
                   any other. For a model of values `">0.5"`, `"<0.5"`, `"+0.3"` or `"-0.3"`.
+                - margin: How clearly the class must change, in log-odds.
+                - agree, check: How many of several models must change their mind; others to compare with.
                 - chemistry: Whether possible molecules come first; a method's own default.
                 - constraints, budget: What may change (or a function of the graph), how much to spend.
                 - fill: Attributes of added edges, for graphs with `edge_attr`.
@@ -323,7 +327,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
 
     @classmethod
     def load(
-        cls, folder: str | Path, oracle: Oracle | Model, *, ranking: Ranking | str | None = None
+        cls, folder: str | Path, oracle: AnyModel, *, ranking: Ranking | str | None = None
     ) -> Self:
         """Read an explainer that `save` wrote, for the same oracle.
 
@@ -342,7 +346,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             )
         return explainer.restore(folder, oracle)
 
-    def restore(self, folder: str | Path, oracle: Oracle | Model) -> Self:
+    def restore(self, folder: str | Path, oracle: AnyModel) -> Self:
         """Take over what a saved explainer learned, with the settings of this one.
 
         Args:

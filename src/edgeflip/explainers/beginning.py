@@ -14,10 +14,17 @@ from torch_geometric.data import Data
 
 from edgeflip.core import PairEdits
 from edgeflip.errors import EdgeflipError
-from edgeflip.explainers.checking import constraints_on, goal_of
+from edgeflip.explainers.checking import constraints_on, posed
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.preferring import preferred, until_found
-from edgeflip.oracle import Allowance, ClassGoal, ValueGoal, answers_together, edits_together
+from edgeflip.oracle import (
+    Allowance,
+    AnyOracle,
+    ClassGoal,
+    ValueGoal,
+    answers_together,
+    edits_together,
+)
 from edgeflip.search import Problem, Ranking, Search, Selection, Stage, Watch, needs_of
 from edgeflip.support import cpu_seconds
 
@@ -51,6 +58,8 @@ class Call:
         watch: Called with every step.
         seed: The seed of the call.
         ranking: What counts as best.
+        agree: Of several models, how many must change their mind; None for all.
+        check: Other models, asked about what was found; None where nobody wants to know.
     """
 
     budget: Allowance
@@ -58,6 +67,8 @@ class Call:
     watch: Watch | None
     seed: int
     ranking: Ranking
+    agree: int | None = None
+    check: tuple[AnyOracle, ...] | None = None
 
 
 def begin(
@@ -134,9 +145,8 @@ def begin_graph(
     call: Call,
 ) -> GraphSearch:
     """A search for one graph, of which the oracle says this."""
-    oracle = explainer.oracle_
     first = preferred(explainer, space, given)
-    goal = goal_of(oracle, output, given["target"])
+    oracle, output, goal = posed(explainer.oracle_, space.input, output, given)
     # Graphs explained with one seed still get draws of their own.
     edges = zlib.crc32(space.pairs.edge_ids.numpy().tobytes())
     stream = f"{call.seed} {space.pairs.num_nodes} {edges}"

@@ -6,7 +6,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -29,6 +30,7 @@ from edgeflip.oracle import (
     Allowance,
     Budget,
     ClassGoal,
+    JointOracle,
     ValueGoal,
     checked_answers,
     gives_values,
@@ -36,6 +38,9 @@ from edgeflip.oracle import (
 )
 from edgeflip.search import Problem, Ranking, needs_of, ranking_name
 from edgeflip.support import checked_call
+
+LARGEST_MARGIN = 16
+"""More single precision cannot tell: a probability of 1 − 1e-7."""
 
 if TYPE_CHECKING:
     from edgeflip.explainers.base import CounterfactualExplainer
@@ -108,18 +113,38 @@ def _takes_values(method: Any) -> bool:
     return method.goals is not None and any(kind != ClassGoal.kind for kind in method.goals)
 
 
-def goal_of(oracle: Any, output: Tensor, target: Any) -> ClassGoal | ValueGoal:
-    """What a call wants of a graph, by what the oracle says of it now.
+def posed(
+    oracle: Any, graph: Data, output: Tensor, given: ExplainOptions
+) -> tuple[Any, Tensor, ClassGoal | ValueGoal]:
+    """Who is asked about a graph, what they say of it now, and what a call wants of them.
 
     Raises:
         TargetError: If the target makes no sense, or is reached already.
     """
-    before = tuple(output.tolist())
+    aim = partial(_goal_of, oracle, given=given)
+    if isinstance(oracle, JointOracle):
+        several, now, goal = oracle.of_so_many(given["agree"]).about(graph, output, aim)
+        return several, now, cast(ClassGoal | ValueGoal, goal)
+    if given["agree"] is not None:
+        raise ConfigError(
+            "expected several models for agree=, got one; pass a list of models, or leave agree out."
+        )
+    return oracle, output, aim(output)
+
+
+def _goal_of(oracle: Any, output: Tensor, given: ExplainOptions) -> ClassGoal | ValueGoal:
+    """What a call wants of a graph, by what the oracle says of it now."""
+    before, target, margin = tuple(output.tolist()), given["target"], given["margin"]
     if gives_values(oracle):
+        if margin:
+            raise ConfigError(
+                f"expected no margin for a model of values, got {shown(margin)}; ask for it with the target, "
+                "such as '>0.7'."
+            )
         return ValueGoal.asked(target, before)
     names = getattr(oracle, "class_names", None)
     label = int(output.argmax())
-    return ClassGoal(before, check_target(target, label, len(before), names), names)
+    return ClassGoal(before, check_target(target, label, len(before), names), names, float(margin))
 
 
 def know_classes(oracle: Any, graphs: Sequence[Data]) -> None:
@@ -149,6 +174,13 @@ def check_options(given: ExplainOptions) -> None:
             raise ConfigError(
                 f"expected {name} such as {example}, got {type(value).__name__}; import it from edgeflip."
             )
+    margin: Any = given.get("margin")
+    is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
+    if not (is_number and 0 <= margin <= LARGEST_MARGIN):
+        raise ConfigError(
+            f"expected margin as log-odds from 0 to {LARGEST_MARGIN}, got {shown(margin)}; 1 is a "
+            "probability of .73, 3 one of .95."
+        )
     chemistry: Any = given.get("chemistry")
     if chemistry is not None and not isinstance(chemistry, bool):
         raise ConfigError(

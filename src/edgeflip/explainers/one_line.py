@@ -10,14 +10,14 @@ from torch_geometric.data import Data
 
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.registry import make_explainer
-from edgeflip.oracle import Model, Oracle, Task, as_oracle
+from edgeflip.oracle import AnyModel, Task, as_oracle
 from edgeflip.search import AnswerList, CounterfactualSet
 
 
 # Lists come first: mypy, for which PyG has no types, would otherwise take one for a graph.
 @overload
 def explain(
-    model: Oracle | Model,
+    model: AnyModel,
     graph: Sequence[Data],
     *,
     method: str = ...,
@@ -29,7 +29,7 @@ def explain(
 
 @overload
 def explain(
-    model: Oracle | Model,
+    model: AnyModel,
     graph: Data,
     *,
     method: str = ...,
@@ -40,7 +40,7 @@ def explain(
 
 
 def explain(
-    model: Oracle | Model,
+    model: AnyModel,
     graph: Data | Sequence[Data],
     *,
     method: str = "edgeflip",
@@ -55,7 +55,8 @@ def explain(
 
     Args:
         model: A trained PyG model, a function of a list of graphs, an object with `predict_proba`, or
-            an oracle.
+            an oracle. A list of models, of one kind or of several, is asked for edits that change the
+            mind of all of them, or of as many as `agree` says.
         graph: The graph, or a list of graphs.
         method: Name of a method that needs no training graphs.
         class_names: Names of the model's classes.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from edgeflip.core import Constraints, EdgeFill, Noise
-    from edgeflip.oracle import Budget
+    from edgeflip.oracle import AnyModel, Budget
     from edgeflip.search import Ranking, Watch
 
 
@@ -43,6 +43,26 @@ class ExplainOptions(TypedDict, total=False):
             None,
             "The wanted class, by number or name; any other class by default. For a model of values such "
             "as '>0.5' or '+0.3'.",
+        ),
+    ]
+    margin: Annotated[
+        "float",
+        Option(
+            0.0,
+            "How clearly the class must change: by how much the new one leads, in log-odds (1 is .73 against "
+            ".27, 3 is .95 against .05).",
+        ),
+    ]
+    agree: Annotated[
+        "int | None",
+        Option(None, "Of several models, how many must change their mind; all by default."),
+    ]
+    check: Annotated[
+        "AnyModel | None",
+        Option(
+            None,
+            "Other models of the same task, or an empty list: how far each answer can be believed is told as "
+            "its trust.",
         ),
     ]
     constraints: Annotated[
@@ -97,7 +117,7 @@ OPTIONS: dict[str, Option] = {
 
 
 # Keywords whose values may be numbers of NumPy or torch.
-_NUMBERS = ("target", "keep", "number", "diversity", "robust", "seed")
+_NUMBERS = ("target", "margin", "agree", "keep", "number", "diversity", "robust", "seed")
 
 
 def complete(options: ExplainOptions, *, without: tuple[str, ...] = ()) -> ExplainOptions:

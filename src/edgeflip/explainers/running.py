@@ -30,7 +30,9 @@ from edgeflip.explainers.doubts import doubts_about
 from edgeflip.explainers.interruption import SearchInterrupted
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.preferring import first_try, judged
+from edgeflip.explainers.trusting import others_to_ask, trusted, with_real
 from edgeflip.oracle import (
+    JointOracle,
     SearchEnded,
     groups_of,
 )
@@ -87,6 +89,8 @@ def explain_together(
         given["watch"],
         given["seed"],
         ranking,
+        given["agree"],
+        others_to_ask(explainer, given["check"]),
     )
     for graph in graphs:
         explainer._check_call(graph, call.seed)
@@ -232,7 +236,8 @@ def _partial(
     except KeyboardInterrupt:
         found = Answers()
     made_by = _provenance(explainer, call)
-    return _as_answer(search, end, found, certificate_of(search), made_by)
+    answer = _as_answer(search, end, found, certificate_of(search), made_by)
+    return with_real(explainer, answer)
 
 
 def _told(
@@ -245,7 +250,8 @@ def _told(
         made_by = _provenance(explainer, call)
         for place, each in ended.items():
             found = each.finish.answers()
-            answers[place] = _as_answer(each.search, each.end, found, each.certificate, made_by)
+            answer = _as_answer(each.search, each.end, found, each.certificate, made_by)
+            answers[place] = trusted(explainer, with_real(explainer, answer), call)
     except KeyboardInterrupt:
         place = next(place for place in ended if place not in answers)
         at_hand = _partial(explainer, ended[place].search, call, Ended("interrupted"))
@@ -395,6 +401,9 @@ def _clock_note(search: Search[Any, Any], end: Ended) -> str:
 
 def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenance:
     oracle = explainer.oracle_
+    several = {}
+    if isinstance(oracle, JointOracle):
+        several = {"models": len(oracle.members), "agree": oracle.of_so_many(call.agree).wanted}
     return Provenance(
         method=explainer.name,
         config=explainer._plain_config(),
@@ -403,5 +412,5 @@ def _provenance(explainer: CounterfactualExplainer[Any], call: Call) -> Provenan
         oracle=fingerprint_of(oracle),
         budget=dict(vars(call.budget)),
         versions={name: package_version(name) for name in ("edgeflip", "torch", "torch_geometric")},
-        selection={"ranking": ranking_words(call.ranking), **call.selection.to_dict()},
+        selection={"ranking": ranking_words(call.ranking), **call.selection.to_dict(), **several},
     )

@@ -25,6 +25,10 @@ from edgeflip.oracle.goal import (
     goal_from_dict,
     register_goal,
 )
+from edgeflip.oracle.joint import (
+    JointOracle,
+    joint_of,
+)
 from edgeflip.oracle.masking import (
     MaskedOracle,
     Masking,
@@ -69,12 +73,14 @@ from edgeflip.oracle.weighted import (
     batches,
 )
 from edgeflip.oracle.wrapping import (
+    AnyModel,
     as_oracle,
 )
 
 __all__ = [
     "SLOPE_PASSES",
     "Allowance",
+    "AnyModel",
     "AnyOracle",
     "Budget",
     "ClassGoal",
@@ -84,6 +90,7 @@ __all__ = [
     "GCNConfig",
     "Goal",
     "GoalReading",
+    "JointOracle",
     "MaskedOracle",
     "Masking",
     "MeteredOracle",
@@ -108,6 +115,7 @@ __all__ = [
     "gives_values",
     "goal_from_dict",
     "groups_of",
+    "joint_of",
     "masked_graph",
     "masked_proba",
     "one_line",

@@ -6,6 +6,7 @@ outputs reach it, how near they come, and how far they fell; it knows nothing of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,16 +79,20 @@ class ClassGoal:
         before: The oracle's class probabilities on the input.
         target: The wanted class, None for any other.
         class_names: Names of the classes, when known.
+        least_margin: How far ahead the wanted class must be, in log-odds.
 
     Example:
         >>> goal = ClassGoal((0.9, 0.1))
         >>> goal.reached(torch.tensor([[0.4, 0.6], [0.8, 0.2]])).tolist()
         [True, False]
+        >>> ClassGoal((0.9, 0.1), least_margin=1.0).reached(torch.tensor([[0.4, 0.6]])).tolist()
+        [False]
     """
 
     before: tuple[float, ...]
     target: int | None = None
     class_names: tuple[str, ...] | None = None
+    least_margin: float = 0.0
 
     kind: ClassVar[str] = "class"
 
@@ -121,10 +126,17 @@ class ClassGoal:
         values = outputs.detach().numpy()
         labels = values.argmax(axis=1)
         changed = labels != self.label if self.target is None else labels == self.target
-        return torch.from_numpy(changed & ~np.isnan(values).any(axis=1))
+        known = torch.from_numpy(changed & ~np.isnan(values).any(axis=1))
+        if not self.least_margin:
+            return known
+        return known & (self.margins(outputs).amax(dim=1) >= 0)
 
     def margins(self, outputs: Tensor) -> Tensor:
-        """Log-odds of each wanted class: against the label, or against all others for a target."""
+        """Log-odds of each wanted class, less the least margin: against the label, or all for a target."""
+        beyond = self._log_odds(outputs)
+        return beyond - self.least_margin if self.least_margin else beyond
+
+    def _log_odds(self, outputs: Tensor) -> Tensor:
         logs = outputs.double().clamp(min=1e-30).log()
         if self.target is not None:
             rivals = logs.clone()
@@ -197,17 +209,20 @@ class ClassGoal:
 
     @property
     def wanted(self) -> str:
-        """The target, or any other class."""
-        return "another class" if self.target is None else self.class_name(self.target)
+        """The target, or any other class, and by how much where that is asked."""
+        wanted = "another class" if self.target is None else self.class_name(self.target)
+        return f"{wanted} by log-odds of {self.least_margin:g}" if self.least_margin else wanted
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         names = None if self.class_names is None else list(self.class_names)
+        margin = {"least_margin": self.least_margin} if self.least_margin else {}
         return {
             "kind": self.kind,
             "before": list(self.before),
             "target": self.target,
             "class_names": names,
+            **margin,
         }
 
     @classmethod
@@ -217,6 +232,7 @@ class ClassGoal:
         goal = read_settings(cls, plain, where="a saved goal", error=ArtifactError)
         count, target = len(goal.before), goal.target
         named = goal.class_names is None or len(goal.class_names) == count
+        named = named and 0 <= goal.least_margin < math.inf
         if not count or not named or (target is not None and not 0 <= target < count):
             raise ArtifactError(
                 f"expected a saved goal whose target and names fit its {count} classes, got "

@@ -6,7 +6,7 @@ it to choose what to ask about; no answer rests on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 import torch
@@ -18,6 +18,7 @@ from edgeflip.errors import NotApplicableError, OracleError
 from edgeflip.oracle.budget import AnyOracle, MeteredOracle
 from edgeflip.oracle.dense_gcn import DenseGraph
 from edgeflip.oracle.goal import ClassGoal, Goal
+from edgeflip.oracle.joint import JointOracle, kth_largest
 from edgeflip.oracle.model import ModelOracle
 from edgeflip.oracle.outputs import two_columns
 from edgeflip.oracle.weighted import BACKWARD_PASSES, SoftGraphs
@@ -59,6 +60,8 @@ def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -
         goal: Whose margin is meant.
     """
     inner = oracle.oracle if isinstance(oracle, MeteredOracle) else oracle
+    if isinstance(inner, JointOracle):
+        return _JointSlopes.if_all_have_some(oracle, inner, space, goal)
     if not isinstance(inner, ModelOracle) or inner.returns != "logits":
         return None
     with inner.frozen(), torch.no_grad():
@@ -70,6 +73,40 @@ def slopes_of(oracle: AnyOracle | MeteredOracle, space: PairEdits, goal: Goal) -
     if isinstance(oracle, MeteredOracle):
         oracle.spend(_LOOK_PASSES)
     return _WeightSlopes.if_they_agree(inner, space, goal)
+
+
+class _JointSlopes:
+    """Of several models: by how much each move would raise the margin of the one that is hardest to convince.
+
+    That may be another model after the move than before it.
+    """
+
+    def __init__(self, oracle: JointOracle, space: PairEdits, parts: Sequence[PairSlopes]) -> None:
+        self._oracle, self._space, self._parts = oracle, space, parts
+        self.name = parts[0].name
+
+    @classmethod
+    def if_all_have_some(
+        cls, asked: AnyOracle | MeteredOracle, oracle: JointOracle, space: PairEdits, goal: Goal
+    ) -> _JointSlopes | None:
+        """None where one of the models cannot be differentiated."""
+        if isinstance(asked, MeteredOracle):
+            asked.spend(_LOOK_PASSES)
+        parts = []
+        for member in oracle.members:
+            part = slopes_of(member, space, goal)
+            if part is None:
+                return None
+            parts.append(part)
+        return cls(oracle, space, parts)
+
+    def of(self, rows: Tensor, ids: Tensor) -> Tensor:
+        """See `PairSlopes`."""
+        with torch.no_grad():
+            own = self._oracle.best_margins(self._oracle.each_edit(self._space, rows)).float()
+        slopes = torch.stack([part.of(rows, ids) for part in self._parts])
+        wanted = self._oracle.wanted
+        return kth_largest(own[:, :, None] + slopes, wanted) - kth_largest(own, wanted)[:, None]
 
 
 class _MessageSlopes:

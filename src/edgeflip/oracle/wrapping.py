@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from torch import nn
 
 from edgeflip.errors import ConfigError
-from edgeflip.oracle.model import ModelOracle
+from edgeflip.oracle.joint import JointOracle
+from edgeflip.oracle.model import Model, ModelOracle
 from edgeflip.oracle.outputs import Task
-from edgeflip.oracle.protocols import gives_values
+from edgeflip.oracle.protocols import Oracle, gives_values
 from edgeflip.support import checked_call
+
+AnyModel: TypeAlias = Oracle | Model | Sequence[Oracle | Model]
+"""What people may pass as a model: one, or a list of several that are asked as one."""
 
 
 @checked_call()
@@ -22,7 +26,8 @@ def as_oracle(
 
     Args:
         model: An oracle, whatever `ModelOracle` takes (a torch module or a function of graphs), or an
-            object whose `predict_proba` takes a list of graphs, as in scikit-learn.
+            object whose `predict_proba` takes a list of graphs, as in scikit-learn. A list of these is
+            one oracle too, see `JointOracle`.
         class_names: Names of the classes, for a model that has none yet.
         task: `"regression"` for a model that gives values.
 
@@ -34,6 +39,9 @@ def as_oracle(
         >>> as_oracle(GCNClassifier(num_features=3, num_classes=2)).num_classes
         2
     """
+    if isinstance(model, list | tuple):
+        members = [as_oracle(each, class_names=class_names, task=task) for each in model]
+        return JointOracle(tuple(members))
     names = dir(model)
     asks_classes = hasattr(type(model), "predict_proba") and "num_classes" in names
     if asks_classes or (hasattr(type(model), "predict_values") and "num_outputs" in names):

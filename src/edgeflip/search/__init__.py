@@ -35,17 +35,7 @@ from edgeflip.search.ranking import (
     needs_of,
     ranking_name,
 )
-from edgeflip.search.result import (
-    Certificate,
-    Counterfactual,
-    CounterfactualSet,
-    Provenance,
-    Stage,
-    Status,
-    Step,
-    StopReason,
-    Trace,
-)
+from edgeflip.search.result import Certificate, Counterfactual, CounterfactualSet, Provenance
 from edgeflip.search.selection import (
     Selection,
 )
@@ -57,6 +47,12 @@ from edgeflip.search.summary import (
     counted_edits,
     fault_in_short,
     proof_in_words,
+)
+from edgeflip.search.trace import Stage, Status, Step, StopReason, Trace
+from edgeflip.search.trust import (
+    Trust,
+    plain_goal,
+    trust_of,
 )
 from edgeflip.search.writing import (
     timeless,
@@ -87,6 +83,7 @@ __all__ = [
     "Step",
     "StopReason",
     "Trace",
+    "Trust",
     "Watch",
     "certificate_of",
     "certify",
@@ -95,9 +92,11 @@ __all__ = [
     "fault_in_short",
     "make_ranking",
     "needs_of",
+    "plain_goal",
     "proof_in_words",
     "ranking_name",
     "reduce_flips",
     "timeless",
+    "trust_of",
     "verify_certificate",
 ]

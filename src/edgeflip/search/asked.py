@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.oracle import Goal
-from edgeflip.search.result import Step
+from edgeflip.search.trace import Step
 
 
 class AskedLog:

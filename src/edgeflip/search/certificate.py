@@ -15,7 +15,7 @@ import torch
 
 from edgeflip.core import Edits, EditSpace
 from edgeflip.errors import CertificateError, ConstraintError, EdgeflipError
-from edgeflip.oracle import AnyOracle, Model, as_oracle, checked_answers
+from edgeflip.oracle import AnyModel, AnyOracle, as_oracle, checked_answers, joint_of
 from edgeflip.search.result import Counterfactual, CounterfactualSet
 from edgeflip.search.summary import conditions_of
 
@@ -27,13 +27,14 @@ _TOLERANCE, _TIE = 1e-3, 1e-5
 
 
 def verify_certificate(
-    answer: CounterfactualSet, oracle: AnyOracle | Model, *, constraints: Any = None
+    answer: CounterfactualSet, oracle: AnyModel | AnyOracle, *, constraints: Any = None
 ) -> int:
     """Check the certificate of an answer by trying everything again.
 
     Args:
         answer: An answer with a certificate, such as one read by `CounterfactualSet.load_json`.
-        oracle: The oracle it was made for, or the bare model.
+        oracle: The oracle it was made for, or the bare model; the list of models where it was made
+            for several.
         constraints: The constraints of the call that made it; only needed when they have rules in
             Python, of which a saved answer keeps the names alone.
 
@@ -77,6 +78,7 @@ def verify_certificate(
         raise CertificateError(
             "expected the oracle that the certificate was made for, got another (its weights differ)."
         )
+    asked = joint_of(asked, answer.goal, answer.provenance.selection.get("agree"))
     # What was predicted then must still be, or the goal would be another.
     output = checked_answers(asked, [answer.graph])
     before = answer.goal.describe(answer.output)

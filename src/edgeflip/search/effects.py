@@ -12,7 +12,7 @@ from torch import Tensor
 
 from edgeflip.core import EditSpace
 from edgeflip.errors import ConfigError
-from edgeflip.oracle import as_oracle, verified_answers
+from edgeflip.oracle import as_oracle, joint_of, verified_answers
 
 if TYPE_CHECKING:
     from edgeflip.search.result import Counterfactual, CounterfactualSet
@@ -45,7 +45,7 @@ def with_effects(answer: CounterfactualSet, oracle: Any = None) -> Counterfactua
     Raises:
         ConfigError: If nobody knows the oracle, or it is another.
     """
-    asked = answer.oracle if oracle is None else as_oracle(oracle, task=_task(answer))
+    asked = answer.oracle if oracle is None else _asked(answer, oracle)
     if asked is None:
         raise ConfigError(
             "expected the oracle to ask about parts of the edits, got an answer from a file, which does "
@@ -67,6 +67,12 @@ def with_effects(answer: CounterfactualSet, oracle: Any = None) -> Counterfactua
         smallest=None if answer.smallest is None else known[answer.smallest],
         first=None if answer.first is None else known[answer.first],
     )
+
+
+def _asked(answer: CounterfactualSet, oracle: Any) -> Any:
+    """An oracle as the search for the answer's goal asked it."""
+    agree = answer.provenance.selection.get("agree")
+    return joint_of(as_oracle(oracle, task=_task(answer)), answer.goal, agree)
 
 
 def _task(answer: CounterfactualSet) -> Any:

@@ -17,10 +17,11 @@ from edgeflip.oracle import AnyOracle, answers_together, verified_answers
 from edgeflip.search.flips import OrderedFlips
 from edgeflip.search.minimal import Reductions, contain_others, without_supersets
 from edgeflip.search.ranking import best_first, rate
-from edgeflip.search.result import Certificate, Counterfactual, Stage
+from edgeflip.search.result import Certificate, Counterfactual
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
 from edgeflip.search.session import Search
 from edgeflip.search.summary import conditions_of
+from edgeflip.search.trace import Stage
 from edgeflip.support import cpu_seconds
 
 # Candidates of a certificate that are asked about at once.
@@ -408,7 +409,8 @@ def confirm_together(finishes: Sequence[Finish]) -> None:
     Args:
         finishes: The flips of searches for one oracle.
     """
-    if len(finishes) < 2:
+    if len(finishes) < 2 or any(each.oracle is not finishes[0].oracle for each in finishes):
+        # Several models are asked about each input in a way of its own.
         return
     asked = [(each, told) for each in finishes if len(told := each.first_told())]
     if not asked:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from edgeflip.search.result import StopReason
+from edgeflip.search.trace import StopReason
 
 
 @dataclass(frozen=True, eq=False)

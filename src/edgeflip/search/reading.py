@@ -15,8 +15,8 @@ from edgeflip.search.result import (
     Counterfactual,
     CounterfactualSet,
     Provenance,
-    Trace,
 )
+from edgeflip.search.trace import Trace
 from edgeflip.support import STRICT, checksum, read_settings, reading
 
 

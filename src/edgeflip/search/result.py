@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from torch_geometric.data import Data
 
@@ -15,27 +15,13 @@ from edgeflip.errors import EdgeflipError
 from edgeflip.oracle import Goal, GoalReading, OutputReading
 from edgeflip.search.summary import counted_edits, summary
 from edgeflip.search.tables import frame_of
+from edgeflip.search.trace import Trace
+from edgeflip.search.trust import Trust, trust_of
 from edgeflip.support import read_json, write_json
 
 if TYPE_CHECKING:
     from edgeflip.draw import Picture
     from edgeflip.integrations import EditExplanation
-
-StopReason: TypeAlias = Literal[
-    "first_flip",
-    "good_enough",
-    "enough_flips",
-    "best_possible",
-    "exhausted",
-    "timeout",
-    "out_of_calls",
-    "cancelled",
-    "interrupted",
-    "not_applicable",
-]
-Status: TypeAlias = Literal[
-    "found", "exhausted", "timeout", "out_of_calls", "cancelled", "interrupted", "not_applicable"
-]
 
 FORMAT = 3
 """Version of the JSON form of an answer."""
@@ -63,6 +49,7 @@ class Counterfactual(OutputReading):
         effects: The output after every part of the edits: that of subset `b` takes the moves whose
             bits are set in `b`, in their order; None where nobody asked (`answer.with_effects`).
         forbidden: The numbers of those parts that the constraints do not allow; None where unknown.
+        trust: How far it can be believed; None where nobody looked, see `CounterfactualSet.trust`.
     """
 
     edits: Any
@@ -76,6 +63,7 @@ class Counterfactual(OutputReading):
     fault: str | None = None
     effects: tuple[tuple[float, ...], ...] | None = field(default=None, compare=False)
     forbidden: tuple[int, ...] | None = field(default=None, compare=False)
+    trust: Trust | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """The edits and what they give."""
@@ -139,92 +127,6 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Time and oracle calls of one stage of the search.
-
-    Attributes:
-        seconds: Wall-clock seconds.
-        oracle_calls: Inputs the oracle was asked about.
-        cpu_seconds: CPU seconds of the process, all its threads together: those of the whole search
-            shared out by wall-clock seconds.
-    """
-
-    seconds: float = 0.0
-    oracle_calls: int = 0
-    cpu_seconds: float = 0.0
-
-    def __add__(self, other: Stage) -> Stage:
-        """Both together."""
-        return Stage(
-            self.seconds + other.seconds,
-            self.oracle_calls + other.oracle_calls,
-            self.cpu_seconds + other.cpu_seconds,
-        )
-
-    def __sub__(self, other: Stage) -> Stage:
-        """What came since."""
-        return Stage(
-            self.seconds - other.seconds,
-            self.oracle_calls - other.oracle_calls,
-            self.cpu_seconds - other.cpu_seconds,
-        )
-
-
-@dataclass(frozen=True)
-class Step:
-    """Where a search stood at one moment.
-
-    Attributes:
-        calls: Model passes so far.
-        margin: The best margin so far; above 0 once the goal is reached.
-        smallest: What the smallest flip so far costs, None before the first.
-        ring: The ring of the search, for methods that widen theirs.
-    """
-
-    calls: int
-    margin: float
-    smallest: int | None = None
-    ring: int | None = None
-
-
-@dataclass(frozen=True)
-class Trace:
-    """How a search went.
-
-    Attributes:
-        status: `"found"`, or why there is no counterfactual.
-        stopped_by: What ended the search.
-        stages: Seconds and oracle calls per stage, in order of first use.
-        proposals: Candidates the method proposed.
-        rejected: Of these, how many the constraints refused.
-        flips: How many distinct candidates reached the goal.
-        message: A sentence for people, such as why a method is not applicable.
-        notes: The method's own figures, such as how many candidates it left out as noise.
-        steps: How near the search came, a step wherever that changed.
-    """
-
-    status: Status
-    stopped_by: StopReason
-    stages: Mapping[str, Stage] = field(default_factory=dict)
-    proposals: int = 0
-    rejected: int = 0
-    flips: int = 0
-    message: str = ""
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of all stages."""
-        return sum(stage.seconds for stage in self.stages.values())
-
-    @property
-    def oracle_calls(self) -> int:
-        """Inputs the oracle was asked about in all stages."""
-        return sum(stage.oracle_calls for stage in self.stages.values())
-
-
-@dataclass(frozen=True)
 class Provenance:
     """What made an answer: enough, with its space and goal, to make it again.
 
@@ -267,6 +169,7 @@ class CounterfactualSet(GoalReading):
         certificate: Up to which cost it is proven that there is no counterfactual, when that was
             tried; check it again with `verify_certificate`.
         oracle: Who was asked; None for an answer from a file.
+        real: Real inputs to compare with, those that the method learned from; None where there are none.
     """
 
     space: EditSpace
@@ -280,6 +183,7 @@ class CounterfactualSet(GoalReading):
     factual: FactualSubgraph | None = None
     certificate: Certificate | None = None
     oracle: Any = None
+    real: Any = None
 
     def __post_init__(self) -> None:
         """Where nobody says which is the smallest and which came first, look among those kept."""
@@ -313,6 +217,13 @@ class CounterfactualSet(GoalReading):
     def best(self) -> Counterfactual | None:
         """The counterfactual that ranks first."""
         return self.counterfactuals[0] if self.counterfactuals else None
+
+    @property
+    def trust(self) -> Trust | None:
+        """How far the smallest counterfactual can be believed; `explain(check=…)` has more to tell."""
+        if self.smallest is None:
+            return None
+        return self.smallest.trust or trust_of(self, self.smallest)
 
     def __len__(self) -> int:
         """Number of counterfactuals."""
@@ -407,6 +318,7 @@ class CounterfactualSet(GoalReading):
             "robustness": entry.robustness,
             "disconnects": entry.disconnects,
             "possible": entry.possible,
+            **({} if entry.trust is None else entry.trust.row()),
         }
 
     def to_frame(self) -> Any:

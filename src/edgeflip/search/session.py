@@ -27,9 +27,9 @@ from edgeflip.search.ranking import (
     highest_score,
     rate,
 )
-from edgeflip.search.result import Step
 from edgeflip.search.selection import Selection
 from edgeflip.search.timing import StageClock
+from edgeflip.search.trace import Step
 
 # Of one block's flips so many are put to rules at most, and no more when so many were accepted.
 _RULES_ASKED, _RULES_WANTED = 400, 100

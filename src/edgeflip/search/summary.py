@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def summary(answer: CounterfactualSet) -> str:
     """What was found, what is proven, and what it took, a sentence each."""
-    told = [_outcome(answer), _proof(answer), _best(answer), _others(answer), _effort(answer)]
+    told = [_outcome(answer), _proof(answer), _believed(answer), _best(answer), _others(answer)]
+    told.append(_effort(answer))
     told += [_looked_at(answer), *_warnings(answer)]
     return " ".join(sentence for sentence in told if sentence)
 
@@ -31,7 +32,20 @@ def _outcome(answer: CounterfactualSet) -> str:
     after = answer.goal.describe(smallest.output)
     # What is asked of a value does not show in the value itself.
     asked = f"; wanted was {answer.goal.wanted}" if hasattr(answer.goal, "threshold") else ""
-    return f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{_but(smallest)}."
+    said = f"{_phrase(answer, smallest)} turns {before} into {after}{asked}{_but(smallest)}."
+    return f"{said} {_convinced(answer)}".strip()
+
+
+def _convinced(answer: CounterfactualSet) -> str:
+    """How many models changed their mind, where several were asked."""
+    models, agree = (answer.provenance.selection.get(name) for name in ("models", "agree"))
+    if not isinstance(models, int) or not isinstance(agree, int):
+        return ""
+    if models == 1:
+        return ""
+    everybody = "both" if models == 2 else f"all {models}"
+    who = f"{agree} of {models}" if agree < models else everybody
+    return f"It does for {who} models; told is the one that was hardest to convince."
 
 
 def _but(entry: Counterfactual, *, shortly: bool = False) -> str:
@@ -49,6 +63,12 @@ def fault_in_short(entry: Counterfactual) -> str:
 def _phrase(answer: CounterfactualSet, entry: Counterfactual) -> str:
     text = answer.space.in_words(entry.edits)
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def _believed(answer: CounterfactualSet) -> str:
+    """How far it can be believed, where somebody looked."""
+    entry = answer.smallest
+    return "" if entry is None or entry.trust is None else str(entry.trust)
 
 
 def _best(answer: CounterfactualSet) -> str:
@@ -125,8 +145,9 @@ def counted_edits(count: int) -> str:
 
 
 def _effort(answer: CounterfactualSet) -> str:
-    asked = answer.trace.oracle_calls
-    return f"The model was asked about {asked:,} graph{'s'[: asked != 1]}."
+    asked, models = answer.trace.oracle_calls, answer.provenance.selection.get("models", 1)
+    who = "The model was" if models == 1 else f"Each of {models} models was"
+    return f"{who} asked about {asked:,} graph{'s'[: asked != 1]}."
 
 
 def _looked_at(answer: CounterfactualSet) -> str:

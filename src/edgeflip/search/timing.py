@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 
 from edgeflip.oracle import MeteredOracle
-from edgeflip.search.result import Stage
+from edgeflip.search.trace import Stage
 from edgeflip.support import cpu_seconds
 
 

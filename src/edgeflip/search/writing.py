@@ -54,5 +54,7 @@ def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
     if entry is None:
         return None
     plain = {**vars(entry), "output": list(entry.output), "edits": entry.edits.to_dict()}
-    optional = ("effects", "forbidden", "fault")
+    if entry.trust is not None:
+        plain["trust"] = asdict(entry.trust)
+    optional = ("effects", "forbidden", "fault", "trust")
     return {key: value for key, value in plain.items() if key not in optional or value is not None}

@@ -16,11 +16,13 @@ from edgeflip.training.oracles import (
     oracle_for,
     save_oracle,
     train_and_save,
-    train_oracle,
 )
 from edgeflip.training.reports import (
     OracleData,
     TrainingReport,
+)
+from edgeflip.training.train import (
+    train_oracle,
 )
 
 __all__ = [

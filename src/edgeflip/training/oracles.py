@@ -80,41 +80,6 @@ class TrainingInterrupted(KeyboardInterrupt):
 OnEpoch = Callable[[EpochReport], None]
 
 
-@checked_call()
-def train_oracle(
-    bundle: DatasetBundle,
-    *,
-    profile: str = "cpu",
-    seed: int = 0,
-    settings: OracleSettings | None = None,
-    progress: bool = False,
-    on_epoch: OnEpoch | None = None,
-) -> ModelOracle:
-    """Train a graph classifier on a dataset and make it an oracle.
-
-    Args:
-        bundle: the dataset.
-        profile: the preset whose settings are used, see `load_preset`.
-        seed: same seed, same weights; the caller's random state is left as it was.
-        settings: used instead of the preset's.
-        progress: show a progress bar on stderr.
-        on_epoch: called after every epoch.
-
-    Raises:
-        TrainingInterrupted: on Ctrl-C, with the best model so far.
-
-    Example:
-        >>> from edgeflip.datasets import load_dataset
-        >>> bundle = load_dataset("ba_2motifs")
-        >>> oracle = train_oracle(bundle, settings=OracleSettings(normalize=False, epochs=1))
-        >>> oracle.class_names
-        ('cycle', 'house')
-    """
-    chosen = settings or load_preset(bundle.name, profile).oracle
-    trained = fit_classifier(bundle, chosen, seed, progress=progress, on_epoch=on_epoch)
-    return _as_oracle(trained.model, bundle.class_names)
-
-
 def fit_classifier(
     bundle: DatasetBundle,
     settings: OracleSettings,
@@ -170,9 +135,9 @@ def train_and_save(
     except TrainingInterrupted as interruption:
         trained = interruption.trained
         if trained.report.best_epoch and not _holds_oracle(folder):
-            save_oracle(_as_oracle(trained.model, bundle.class_names), folder, trained.report)
+            save_oracle(oracle_of(trained.model, bundle.class_names), folder, trained.report)
         raise
-    save_oracle(_as_oracle(trained.model, bundle.class_names), folder, trained.report)
+    save_oracle(oracle_of(trained.model, bundle.class_names), folder, trained.report)
     return trained.report
 
 
@@ -288,7 +253,7 @@ def _rebuild(
                 raise ValueError(f"{len(described.layers)} layers and {len(tensors)} weights")
             model = GCNClassifier(**asdict(described))
             model.load_state_dict(tensors)
-        return _as_oracle(model, saved.class_names, batch_size=saved.batch_size)
+        return oracle_of(model, saved.class_names, batch_size=saved.batch_size)
     except ConfigError as error:
         raise ArtifactError(
             f"expected an oracle in {folder}, got one that cannot be ({error}); save it again."
@@ -306,9 +271,10 @@ def _origin(saved: _SavedOracle) -> tuple[str | None, str | None, int, int]:
     )
 
 
-def _as_oracle(
+def oracle_of(
     model: GCNClassifier, class_names: Sequence[str] | None, *, batch_size: int | None = None
 ) -> ModelOracle:
+    """A trained classifier as an oracle."""
     model.eval()
     return ModelOracle(
         model,
