@@ -26,6 +26,9 @@ from edgeflip.core.combinatorics import (
     RandomOrder,
     unrank,
 )
+from edgeflip.core.constraint_words import (
+    in_words as constraints_in_words,
+)
 from edgeflip.core.constraints import (
     FREE,
     AllowedEdits,
@@ -37,6 +40,10 @@ from edgeflip.core.edits import (
     EditSet,
     check_fill,
     edge_attributes,
+)
+from edgeflip.core.graph_json import (
+    graph_from_dict,
+    graph_to_dict,
 )
 from edgeflip.core.graphs import (
     Edge,
@@ -54,6 +61,11 @@ from edgeflip.core.graphs import (
 from edgeflip.core.missing import (
     TABLE_LIMIT,
     MissingPairs,
+)
+from edgeflip.core.move_levels import (
+    MoveLevel,
+    costs_plainly,
+    sorted_rows,
 )
 from edgeflip.core.names import (
     SYMBOLS,
@@ -90,6 +102,12 @@ from edgeflip.core.subgraph import (
 )
 
 __all__ = [
+    "sorted_rows",
+    "costs_plainly",
+    "MoveLevel",
+    "graph_to_dict",
+    "graph_from_dict",
+    "constraints_in_words",
     "COUNT_LIMIT",
     "FREE",
     "NO_ROWS",
