@@ -229,6 +229,11 @@ class MoleculeEdits:
         return False
 
     @property
+    def merges_alike(self) -> bool:
+        """Whether sets that the molecule's symmetry makes the same have one form."""
+        return not self._symmetry.is_trivial
+
+    @property
     def has_rules(self) -> bool:
         """Whether there is anything that only RDKit, or a rule in Python, can tell."""
         return bool(self.limits.rules.rules) or self.moves.has_slow_limits
