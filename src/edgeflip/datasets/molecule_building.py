@@ -5,22 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from edgeflip.core import PAD
 from edgeflip.datasets.chemistry import rdkit_chem
 from edgeflip.datasets.molecule_arrays import (
     CHARGES,
     WIDTH,
-    Flags,
     Ints,
     MoleculeArrays,
     Numbering,
     Versions,
 )
-
-# Numbers of RDKit's hybridisations by what SMARTS calls them; most atoms are sp2 or sp3.
-_HYBRIDS = ((3, "[^2]"), (4, "[^3]"), (2, "[^1]"))
 
 
 class Builder:
@@ -29,25 +24,25 @@ class Builder:
     Args:
         base: The molecule.
         numbering: What ids stand for.
+
+    Attributes:
+        numbering: The same.
     """
 
     def __init__(self, base: MoleculeArrays, numbering: Numbering) -> None:
-        self._base, self._numbering = base, numbering
+        self._base, self.numbering = base, numbering
         self._chem = chem = rdkit_chem()
         self._bonds = {
             1: chem.BondType.SINGLE,
             2: chem.BondType.DOUBLE,
             3: chem.BondType.TRIPLE,
         }
-        self._aromatic = chem.MolFromSmarts("[a]")
-        self._in_ring = chem.MolFromSmarts("[R]")
-        self._hybrids = [(code, chem.MolFromSmarts(text)) for code, text in _HYBRIDS]
+        self._aromatic = chem.MolFromSmarts("[*]:[*]")
         self._tagged = [
             atom.GetIdx()
             for atom in base.mol.GetAtoms()
             if atom.GetChiralTag() != chem.ChiralType.CHI_UNSPECIFIED
         ]
-        self._ring = np.array([atom.IsInRing() for atom in base.mol.GetAtoms()], dtype=np.int64)
 
     def molecule(self, row: list[int], made: Versions, place: int) -> Any:
         """The sanitised molecule of one version; atoms stand in the order of its places.
@@ -66,11 +61,11 @@ class Builder:
                 continue
             slot, value = divmod(id_, WIDTH)
             if slot < n:
-                if value == self._numbering.dropped:
+                if value == self.numbering.dropped:
                     gone.append(slot)
                 else:
                     atom = mol.GetAtomWithIdx(slot)
-                    atom.SetAtomicNum(self._numbering.elements[value])
+                    atom.SetAtomicNum(self.numbering.elements[value])
                     atom.SetIsotope(0)
             elif slot < 2 * n:
                 where[n + column] = mol.AddAtom(
@@ -104,36 +99,7 @@ class Builder:
             chem.AssignStereochemistry(mol, cleanIt=True, force=True)
         return mol
 
-    def perceived(self, mol: Any, *, rings_changed: bool, alive: Flags) -> Ints:
-        """Chirality, hybridisation, aromatic, in a ring: as PyG's columns have them [atoms, 4]."""
-        count = mol.GetNumAtoms()
-        found = np.zeros((count, 4), dtype=np.int64)
-        if self._tagged:
-            for index, atom in enumerate(mol.GetAtoms()):
-                found[index, 0] = int(atom.GetChiralTag())
-        left = count
-        for code, query in self._hybrids:
-            hits = mol.GetSubstructMatches(query, maxMatches=count)
-            if hits:
-                found[_first(hits), 1] = code
-                left -= len(hits)
-            if not left:
-                break
-        if left:
-            for index in (found[:, 1] == 0).nonzero()[0].tolist():
-                found[index, 1] = int(mol.GetAtomWithIdx(index).GetHybridization())
-        hits = mol.GetSubstructMatches(self._aromatic, maxMatches=count)
-        if hits:
-            found[_first(hits), 2] = 1
-        if rings_changed:
-            hits = mol.GetSubstructMatches(self._in_ring, maxMatches=count)
-            if hits:
-                found[_first(hits), 3] = 1
-        else:
-            own = self._ring[alive[: self._base.count]]
-            found[: len(own), 3] = own
-        return found
-
-
-def _first(hits: Any) -> npt.NDArray[np.int64]:
-    return np.fromiter((hit[0] for hit in hits), dtype=np.int64, count=len(hits))
+    def aromatic_pairs(self, mol: Any) -> Ints:
+        """The two atoms of every aromatic bond [bonds, 2]."""
+        hits = mol.GetSubstructMatches(self._aromatic, maxMatches=mol.GetNumBonds() + 1)
+        return np.array(hits, dtype=np.int64).reshape(-1, 2)

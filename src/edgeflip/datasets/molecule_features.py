@@ -13,6 +13,7 @@ from torch_geometric.data import Batch, Data
 
 from edgeflip.datasets.chemistry import rdkit_chem
 from edgeflip.datasets.molecule_arrays import Ints, MoleculeArrays, Versions
+from edgeflip.datasets.molecule_perception import Perception
 from edgeflip.errors import ConfigError, one_line
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class OgbLike:
     name = "ogb-like"
 
     def __init__(self, base: MoleculeArrays, builder: Builder, dtype: torch.dtype) -> None:
-        self._base, self._builder, self._dtype = base, builder, dtype
+        self._base, self._dtype = base, dtype
+        self._perception = Perception(base, builder)
 
     def featured(self, rows: Ints, made: Versions) -> Featured:
         """See `FeaturiserOfMany`."""
@@ -75,37 +77,15 @@ class OgbLike:
         width = alive.shape[1] - self._base.count
         radicals = np.pad(self._base.radicals, (0, width))
         x[:, 5] = np.broadcast_to(radicals, alive.shape)[alive]
-        ends = sizes.cumsum()
-        first, n = made.new[:, :, 1], self._base.count
-        closed = (made.new[:, :, 2] > 0) & (first < n)
-        lost = ~made.bonds & alive[:, self._base.ends[0]] & alive[:, self._base.ends[1]]
-        rings = closed.any(axis=1) | lost.any(axis=1)
-        for place, row in enumerate(rows.tolist()):
-            mol = self._builder.molecule(row, made, place)
-            found = self._builder.perceived(
-                mol, rings_changed=bool(rings[place]), alive=alive[place]
-            )
-            own = slice(int(ends[place] - sizes[place]), int(ends[place]))
-            x[own, 1], x[own, 6:] = found[:, 0], found[:, 1:]
+        seen = self._perception.of(rows, made)
+        x[:, 1], x[:, 6] = seen.chirality, seen.hybridisation
+        x[:, 7], x[:, 8] = seen.aromatic, seen.in_ring
         return Featured(
             torch.from_numpy(x).to(self._dtype),
             torch.from_numpy(x[:, 0].copy()),
-            edges_of(self._base, made),
+            torch.from_numpy(seen.bonds.ends),
             sizes,
         )
-
-
-def edges_of(base: MoleculeArrays, made: Versions) -> Tensor:
-    """The bonds of versions in both directions, in order [2, edges]."""
-    index = made.alive.cumsum().reshape(made.alive.shape) - 1
-    row, bond = made.bonds.nonzero()
-    one, two = index[row, base.ends[0][bond]], index[row, base.ends[1][bond]]
-    row, column = (made.new[:, :, 2] > 0).nonzero()
-    if len(row):
-        ends = made.new[row, column]
-        one = np.concatenate([one, index[row, ends[:, 0]]])
-        two = np.concatenate([two, index[row, ends[:, 1]]])
-    return _both_ways(one, two, int(made.alive.sum()))
 
 
 def _both_ways(one: Ints, two: Ints, nodes: int) -> Tensor:
