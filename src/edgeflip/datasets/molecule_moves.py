@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
-from edgeflip.core import SYMBOLS
+from torch_geometric.data import Data
+
+from edgeflip.core import SYMBOLS, Constraints
 from edgeflip.errors import ConfigError, EditError, shown
 from edgeflip.support import STRICT, check_fields, plain_number, read_settings
 
@@ -108,6 +110,12 @@ class MoleculeMoves:
     def has_slow_limits(self) -> bool:
         """Whether there are limits that RDKit must be asked about."""
         return self.min_similarity is not None or self.max_accessibility is not None
+
+    def space_of(self, graph: Data, constraints: Constraints, fill: Any = None) -> Any:
+        """The typed edits of a molecule, as `MoleculeEdits.of` makes them."""
+        from edgeflip.datasets.molecule_edits import MoleculeEdits
+
+        return MoleculeEdits.of(graph, self, constraints)
 
     def describe(self) -> str:
         """What they forbid, in words that go on after "with"; empty for the defaults."""
