@@ -41,6 +41,14 @@ from edgeflip.core.edits import (
     check_fill,
     edge_attributes,
 )
+from edgeflip.core.feature_edits import (
+    FeatureEdits,
+)
+from edgeflip.core.feature_moves import (
+    FeatureEditSet,
+    FeatureMoves,
+    Grid,
+)
 from edgeflip.core.graph_json import (
     graph_from_dict,
     graph_to_dict,
@@ -102,6 +110,10 @@ from edgeflip.core.subgraph import (
 )
 
 __all__ = [
+    "Grid",
+    "FeatureMoves",
+    "FeatureEditSet",
+    "FeatureEdits",
     "sorted_rows",
     "costs_plainly",
     "MoveLevel",
