@@ -84,6 +84,8 @@ class MoleculeArrays:
         for atom, count in zip(kekule.GetAtoms(), hydrogens, strict=True):
             atom.SetNoImplicit(True)
             atom.SetNumExplicitHs(count)
+            # Edited molecules keep it, so that a drawing knows which atom is which.
+            atom.SetIntProp("_place", atom.GetIdx())
         kinds = {chem.BondType.SINGLE: 1, chem.BondType.DOUBLE: 2, chem.BondType.TRIPLE: 3}
         ends = [sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())) for bond in bonds]
         return cls(
