@@ -40,8 +40,8 @@ def typed_drawing(
     alike = f"{molecule_similarity(space.molecule(), mol):.2f}".removeprefix("0")
     told = (
         _smiles(space, entry.edits),
-        Fact("Similarity", f"Tanimoto {alike} (ECFP4)"),
-        Fact("Accessibility", f"{accessibility(mol):.1f} (1 easy – 10 hard)"),
+        Fact("Tanimoto", f"{alike} (ECFP4)"),
+        Fact("SA score", f"{accessibility(mol):.1f} (1 easy to make, 10 hard)"),
     )
     panels = (
         before.scene(canvas, *_styles(space, gone, "removed", before)),
@@ -77,10 +77,8 @@ def _changed(space: MoleculeEdits, edits: MoleculeEditSet) -> tuple[_Marks, _Mar
             new[0].add(atoms[0])
         elif move.kind == "drop":
             gone[0].add(atoms[0])
-            for bond, ends in enumerate(base.ends.T.tolist()):
-                if atoms[0] in ends:
-                    gone[1].add((ends[0], ends[1]))
-                del bond
+            ends = (tuple(pair) for pair in base.ends.T.tolist())
+            gone[1].update((u, v) for u, v in ends if atoms[0] in (u, v))
         elif move.kind in ("bond", "open", "close"):
             pair = (atoms[0], atoms[1])
             if move.kind != "close":
