@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflip.bench.folder import META, locked, read_meta
+from edgeflip.bench.folder import META, read_meta
 from edgeflip.errors import ArtifactError, ConfigError
-from edgeflip.support import RESULTS, as_path, checked_call, read_json, read_rows
+from edgeflip.support import RESULTS, as_path, checked_call, locked, read_json, read_rows
 
 _MODELS, _PART = "models", "rows-{:04d}.jsonl.xz"
 # Models that take long and are small are worth their bytes; all others are learned again.
@@ -83,7 +83,7 @@ def unpack_run(packed: str | os.PathLike[str], into: str | os.PathLike[str]) -> 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"expected an empty folder to unpack into, got {folder}; give another.")
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with locked(folder, "a benchmark"):
         _write(folder / RESULTS, b"".join(_unpacked(source)))
         rows = read_rows(folder / RESULTS, all_signed=True).rows
         models = sorted((source / _MODELS).iterdir()) if (source / _MODELS).is_dir() else []

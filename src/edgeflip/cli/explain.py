@@ -110,6 +110,7 @@ class Explanation:
             "fill": fill,
             "chemistry": self.limits.chemistry,
             "check": check,
+            "edits": "edges" if self.limits.edges else None,
             "noise": None if bundle is None else Noise.for_dataset(bundle.name),
             "seed": self.trained.seed,
         }
@@ -389,24 +390,36 @@ def _effort(answer: CounterfactualSet) -> str:
     return f"The search took {trace.seconds:.2f} s; {end}."
 
 
+def _entries(answer: CounterfactualSet) -> list[Any]:
+    """The counterfactuals in the order of the rows."""
+    smallest = answer.smallest
+    others = [] if smallest in answer.counterfactuals else [smallest]
+    return [*answer.counterfactuals, *others]
+
+
 def _show_counterfactuals(answer: CounterfactualSet, most: int | None) -> None:
     found = answer.to_rows()
     figures = ["probability", "fidelity", "score"]
     figures += ["robustness"] if found[0]["robustness"] is not None else []
     figures = [name for name in figures if name in found[0]]
     numeric = ["rank", "size", *figures]
-    rows = table("rank", "added", "removed", "size", "to", *figures, "", numbers=numeric)
+    by_pairs = answer.space.kind == "pairs"
+    heads = ("added", "removed") if by_pairs else ("edits",)
+    rows = table("rank", *heads, "size", "to", *figures, "", numbers=numeric)
     if table_width() < _WIDE:
         # Classes are broken between words, and edges make room for that.
         words = [word for row in found for word in str(row["to"]).split()]
-        rows.columns[4].width = min(_LONG_WORD, max(map(len, words)))
+        rows.columns[2 + len(heads)].width = min(_LONG_WORD, max(map(len, words)))
         rows.columns[-1].width = len("smallest")
     last = len(found) if most is None else most
     shown = [row for row in found if row["smallest"] or (row["rank"] or last + 1) <= last]
     names = node_names(answer.graph)
+    told = {id(row): str(entry.edits) for row, entry in zip(found, _entries(answer), strict=False)}
     for row in shown:
         numbers = ("" if row[key] is None else f"{row[key]:.3f}" for key in figures)
-        edits = (edge_list(row[key], names) for key in ("added", "removed"))
+        edits = [told[id(row)]]
+        if by_pairs:
+            edits = [edge_list(row[key], names) for key in heads]
         mark = "smallest" if row["smallest"] else ""
         rank = "-" if row["rank"] is None else str(row["rank"])
         rows.add_row(rank, *edits, str(row["size"]), str(row["to"]), *numbers, mark)

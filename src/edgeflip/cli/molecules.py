@@ -12,6 +12,8 @@ from torch_geometric.data import Data
 from edgeflip.datasets import (
     SINGLE_BOND,
     DatasetBundle,
+    MoleculeEdits,
+    accessibility,
     edited_molecule,
     molecule,
     molecule_graph,
@@ -124,6 +126,7 @@ class MoleculeFacts:
         each: Those of all counterfactuals, best first.
         similarity: Tanimoto of input and smallest counterfactual (ECFP4).
         found: Whether there is a counterfactual.
+        accessibility: How hard input and smallest counterfactual are to make, from 1 to 10; for typed edits.
     """
 
     before: str | None
@@ -131,6 +134,7 @@ class MoleculeFacts:
     each: tuple[str | None, ...]
     similarity: float | None
     found: bool
+    accessibility: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, answer: CounterfactualSet) -> MoleculeFacts | None:
@@ -140,7 +144,8 @@ class MoleculeFacts:
         each = tuple(_smiles(answer, entry) for entry in answer.counterfactuals)
         smallest = None if answer.smallest is None else _smiles(answer, answer.smallest)
         alike = None if smallest is None else _similarity(answer)
-        return cls(_smiles(answer, None), smallest, each, alike, answer.found)
+        hard = _accessibility(answer)
+        return cls(_smiles(answer, None), smallest, each, alike, answer.found, hard)
 
     def lines(self) -> list[str]:
         """What people read; each SMILES starts at the same place, and ends its line."""
@@ -151,6 +156,9 @@ class MoleculeFacts:
         if self.similarity is not None:
             alike = f"{self.similarity:.2f}".removeprefix("0")
             told.append(f"Tanimoto  {alike} (ECFP4)")
+        if self.accessibility is not None:
+            before, after = self.accessibility
+            told.append(f"SA score  {before:.1f} → {after:.1f} (1 easy to make, 10 hard)")
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,6 +166,8 @@ class MoleculeFacts:
         plain: dict[str, Any] = {"smiles": [self.before, *self.each]}
         if self.found:
             plain |= {"smallest_smiles": self.smallest, "smallest_tanimoto": self.similarity}
+        if self.accessibility is not None:
+            plain["accessibility"] = list(self.accessibility)
         return plain
 
 
@@ -170,6 +180,17 @@ def _smiles(answer: CounterfactualSet, entry: Any) -> str | None:
 
 def _similarity(answer: CounterfactualSet) -> float | None:
     assert answer.smallest is not None
+    if isinstance(answer.space, MoleculeEdits):
+        own = answer.space
+        return molecule_similarity(own.molecule(), own.molecule(answer.smallest.edits))
     base = molecule(answer.graph)
     edited = edited_molecule(base, answer.smallest.edits).mol
     return None if edited is None else molecule_similarity(base, edited)
+
+
+def _accessibility(answer: CounterfactualSet) -> tuple[float, float] | None:
+    space = answer.space
+    if not isinstance(space, MoleculeEdits) or answer.smallest is None:
+        return None
+    after = space.molecule(answer.smallest.edits)
+    return accessibility(space.molecule()), accessibility(after)

@@ -324,6 +324,7 @@ class Limits(OptionGroup):
         str | None,
         typer.Option(metavar="NODES", help="Edits only among these nodes, such as 0-99,120."),
     ] = None
+    edges: Annotated[bool, typer.Option("--edges", help="Edit bonds alone, nothing else.")] = False
     chemistry: Annotated[
         bool,
         typer.Option(

@@ -26,6 +26,9 @@ from edgeflip.core.combinatorics import (
     RandomOrder,
     unrank,
 )
+from edgeflip.core.constraint_words import (
+    in_words as constraints_in_words,
+)
 from edgeflip.core.constraints import (
     FREE,
     AllowedEdits,
@@ -37,6 +40,18 @@ from edgeflip.core.edits import (
     EditSet,
     check_fill,
     edge_attributes,
+)
+from edgeflip.core.feature_edits import (
+    FeatureEdits,
+)
+from edgeflip.core.feature_moves import (
+    FeatureEditSet,
+    FeatureMoves,
+    Grid,
+)
+from edgeflip.core.graph_json import (
+    graph_from_dict,
+    graph_to_dict,
 )
 from edgeflip.core.graphs import (
     Edge,
@@ -54,6 +69,11 @@ from edgeflip.core.graphs import (
 from edgeflip.core.missing import (
     TABLE_LIMIT,
     MissingPairs,
+)
+from edgeflip.core.move_levels import (
+    MoveLevel,
+    costs_plainly,
+    sorted_rows,
 )
 from edgeflip.core.names import (
     SYMBOLS,
@@ -110,8 +130,13 @@ __all__ = [
     "EditSpace",
     "Edits",
     "FactualSubgraph",
+    "FeatureEditSet",
+    "FeatureEdits",
+    "FeatureMoves",
+    "Grid",
     "Level",
     "MissingPairs",
+    "MoveLevel",
     "Noise",
     "PairEdits",
     "PairLevel",
@@ -129,6 +154,8 @@ __all__ = [
     "check_edges",
     "check_fill",
     "check_names",
+    "constraints_in_words",
+    "costs_plainly",
     "count_parts",
     "edge_attributes",
     "edge_noun",
@@ -137,6 +164,8 @@ __all__ = [
     "fingerprint",
     "first_occurrences",
     "gcn_normalised",
+    "graph_from_dict",
+    "graph_to_dict",
     "id_pairs",
     "no_graph",
     "node_features",
@@ -149,6 +178,7 @@ __all__ = [
     "register_space",
     "rows_from_mask",
     "size_buckets",
+    "sorted_rows",
     "space_from_dict",
     "stacked_adjacency",
     "stacked_rows",

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from edgeflip.core.feature_edits import FeatureEdits
 from edgeflip.core.pair_edits import PairEdits
 from edgeflip.errors import ArtifactError, shown
 
@@ -165,7 +166,8 @@ class EditSpace(Protocol):
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], EditSpace]] = {
-    PairEdits.kind: PairEdits.from_dict
+    PairEdits.kind: PairEdits.from_dict,
+    FeatureEdits.kind: FeatureEdits.from_dict,
 }
 
 

@@ -57,6 +57,17 @@ if TYPE_CHECKING:
     from edgeflip.datasets.formats import (
         read_graph,
     )
+    from edgeflip.datasets.molecule_edits import (
+        MoleculeEdits,
+    )
+    from edgeflip.datasets.molecule_limits import (
+        accessibility,
+    )
+    from edgeflip.datasets.molecule_moves import (
+        MoleculeEditSet,
+        MoleculeMove,
+        MoleculeMoves,
+    )
     from edgeflip.datasets.molecules import (
         smiles_reader,
     )
@@ -93,6 +104,11 @@ _FILE = {
     "FAMILIES": "edgeflip.datasets.family_names",
     "SINGLE_BOND": "edgeflip.datasets.chemistry",
     "Split": "edgeflip.datasets.bundle",
+    "MoleculeEditSet": "edgeflip.datasets.molecule_moves",
+    "MoleculeEdits": "edgeflip.datasets.molecule_edits",
+    "MoleculeMove": "edgeflip.datasets.molecule_moves",
+    "MoleculeMoves": "edgeflip.datasets.molecule_moves",
+    "accessibility": "edgeflip.datasets.molecule_limits",
     "bundle_from": "edgeflip.datasets.bundling",
     "canonical_name": "edgeflip.datasets.registry",
     "check_dataset": "edgeflip.datasets.registry",
@@ -134,8 +150,13 @@ __all__ = [
     "DatasetEntry",
     "Drawing",
     "EditedMolecule",
+    "MoleculeEditSet",
+    "MoleculeEdits",
+    "MoleculeMove",
+    "MoleculeMoves",
     "Origin",
     "Split",
+    "accessibility",
     "bundle_from",
     "canonical_name",
     "check_dataset",

@@ -43,6 +43,55 @@ def with_bond_orders(chem: ModuleType, numbers: list[int], edges: frozenset[Edge
     return editable
 
 
+def are_unambiguous(whole: Any, edges: frozenset[Edge]) -> bool:
+    """Whether bonds and valences leave one way only to place double bonds, but for aromatic resonance.
+
+    Every hydrogen must be an atom of the molecule: nothing is known of those that are not.
+
+    Args:
+        whole: The molecule that was inferred, sanitised.
+        edges: Its bonds.
+    """
+    if any(atom.GetTotalNumHs() or atom.GetNumRadicalElectrons() for atom in whole.GetAtoms()):
+        return False
+    kekule = type(whole)(whole)
+    aromatic = {}
+    for bond in kekule.GetBonds():
+        ends = sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))
+        aromatic[ends[0], ends[1]] = bond.GetIsAromatic()
+    from rdkit.Chem import Kekulize
+
+    Kekulize(kekule, clearAromaticFlags=True)
+    more = {
+        (u, v): int(kekule.GetBondBetweenAtoms(u, v).GetBondTypeAsDouble()) - 1 for u, v in edges
+    }
+    free = dict.fromkeys(range(whole.GetNumAtoms()), 0)
+    for (u, v), count in more.items():
+        free[u] += count
+        free[v] += count
+    for (u, v), count in more.items():
+        if aromatic[u, v] or not (free[u] and free[v]):
+            continue
+        for other in range(min(free[u], free[v], 2) + 1):
+            left = {**free, u: free[u] - other, v: free[v] - other}
+            if other != count and _can_be_paired(edges - {(u, v)}, left):
+                return False
+    return True
+
+
+def _can_be_paired(edges: frozenset[Edge], free: Mapping[int, int]) -> bool:
+    """Whether open valences can all be paired along bonds."""
+    spots = nx.Graph()
+    spots.add_nodes_from((node, copy) for node, count in free.items() for copy in range(count))
+    for u, v in edges:
+        spots.add_edges_from(
+            ((u, one), (v, two)) for one in range(free[u]) for two in range(free[v])
+        )
+    if len(spots) % 2:
+        return False
+    return 2 * len(nx.max_weight_matching(spots, maxcardinality=True)) == len(spots)
+
+
 def _pairing(edges: frozenset[Edge], free: Mapping[int, int], skeleton: Any) -> list[Edge]:
     """Bonds between atoms with open valences, no atom twice, as many as possible."""
     open_bonds = nx.Graph()

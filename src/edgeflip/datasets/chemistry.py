@@ -34,6 +34,9 @@ SINGLE_BOND = torch.tensor([1, 0, 0])
 READ_FROM = "read_from"
 """Where a graph with hydrogens as nodes keeps its SMILES, whose atoms come first; edits leave it."""
 
+WRITTEN = "written"
+"""Where a graph made by typed edits keeps its canonical SMILES."""
+
 SMALLEST_RING = 5
 """An added bond closes no ring of fewer atoms, unless the user allows it."""
 
@@ -179,12 +182,17 @@ def to_smiles(what: Data | CounterfactualSet, counterfactual: Counterfactual | N
     """
     chem = rdkit_chem()
     if isinstance(what, Data):
+        if isinstance(what.to_dict().get(WRITTEN), str):
+            return str(what[WRITTEN])
         return str(chem.MolToSmiles(without_hydrogens(molecule(what))))
     if not isinstance(what, CounterfactualSet):
         raise no_graph(what)
     chosen = counterfactual or what.best
     if chosen is None:
         raise GraphError("expected an answer with a counterfactual, got none; see answer.found.")
+    if what.space.kind == "molecule":
+        space: Any = what.space
+        return str(space.smiles(chosen.edits))
     try:
         edited = with_edits(molecule(what.graph), chosen.edits)
         return str(chem.MolToSmiles(without_hydrogens(edited)))

@@ -23,6 +23,7 @@ from edgeflip.draw.story import (
     wrapped,
 )
 from edgeflip.draw.subject import Canvas, Drawing, Fact, Fault, drawing_of
+from edgeflip.draw.typed_molecules import typed_drawing
 from edgeflip.errors import ConfigError, shown
 from edgeflip.oracle import ClassGoal
 from edgeflip.search import Counterfactual, CounterfactualSet
@@ -65,15 +66,7 @@ def draw_answer(
     """
     entry = _own(answer, counterfactual)
     check_texts(title=title)
-    entries = [] if entry is None else [entry]
-    what = subject(answer, entries)
-    if what is None:
-        raise ConfigError(
-            f"expected edits of a kind that can be drawn, got '{answer.space.kind}'; print the answer, or "
-            "save it as JSON."
-        )
-    drawing = drawing_of(what, Canvas(_PANEL, _HEIGHT))
-    keys = frozenset(move.key for move in what.shown)
+    drawing, keys = _drawn(answer, entry)
     sheet = _Sheet()
     if title:
         sheet.write([title], "note")
@@ -94,6 +87,22 @@ def draw_answer(
         f"{_described(count, entry)} {proof(answer, entry)}".strip(),
     )
     return Picture(scene)
+
+
+def _drawn(
+    answer: CounterfactualSet, entry: Counterfactual | None
+) -> tuple[Drawing, frozenset[str]]:
+    """The input before and after, and the edits that are shown."""
+    canvas = Canvas(_PANEL, _HEIGHT)
+    if answer.space.kind == "molecule":
+        return typed_drawing(answer, entry, canvas), frozenset()
+    what = subject(answer, [] if entry is None else [entry])
+    if what is None:
+        raise ConfigError(
+            f"expected edits of a kind that can be drawn, got '{answer.space.kind}'; print the answer, or "
+            "save it as JSON."
+        )
+    return drawing_of(what, canvas), frozenset(move.key for move in what.shown)
 
 
 def _described(count: int, entry: Counterfactual | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from edgeflip.core import EditSet
 from edgeflip.datasets import edited_molecule, molecule, molecule_similarity
@@ -36,6 +37,8 @@ class Chemical:
     @classmethod
     def of(cls, answer: CounterfactualSet) -> Chemical | None:
         """What an answer says of a molecule; none where its graph is drawn as something else."""
+        if answer.space.kind == "molecule":
+            return cls._typed(answer)
         if answer.space.kind != "pairs" or drawer_name(answer.graph) != "molecule":
             return None
         try:
@@ -48,6 +51,16 @@ class Chemical:
             return cls(before)
         alike = f"{molecule_similarity(base, edited.mol):.2f}".removeprefix("0")
         return cls(before, edited.smiles or "", f"Tanimoto {alike}")
+
+    @classmethod
+    def _typed(cls, answer: CounterfactualSet) -> Chemical:
+        space: Any = answer.space
+        before, entry = space.smiles(), answer.smallest
+        if entry is None:
+            return cls(before)
+        alike = molecule_similarity(space.molecule(), space.molecule(entry.edits))
+        told = f"Tanimoto {alike:.2f}".replace("0.", ".", 1)
+        return cls(before, space.smiles(entry.edits), told)
 
     def line(self, style: str, room: float) -> str:
         """The molecule after and how alike it is, the SMILES cut so that both fit."""

@@ -15,8 +15,9 @@ from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import Item, Line, Run, Scene, Words, placed, words
 from edgeflip.draw.story import Piece, phrases, predicted, subject
 from edgeflip.draw.subject import Canvas, drawing_of, subject_of
+from edgeflip.draw.typed_molecules import typed_drawing
 from edgeflip.errors import ConfigError
-from edgeflip.search import CounterfactualSet
+from edgeflip.search import Counterfactual, CounterfactualSet
 from edgeflip.support import checked_call
 
 _CELL, _HEIGHT, _GAP, _MARGIN = 260.0, 190.0, 24.0, 24.0
@@ -61,14 +62,7 @@ def draw_grid(
         islice(checked_all(answers, CounterfactualSet, "answers"), _MOST)
     ):
         entry = answer.smallest
-        what = subject(answer, [] if entry is None else [entry])
-        if what is None:
-            raise ConfigError(
-                f"expected edits of a kind that can be drawn, got '{answer.space.kind}'; print the answers."
-            )
-        drawing = drawing_of(what, _CANVAS)
-        scene = drawing.panels[-1 if entry is not None else 0]
-        shown = scene.under(move.key for move in what.shown)
+        shown = _shown(answer, entry)
         before = " ".join(predicted(answer.goal, answer.output)).strip()
         change: list[Run] = [Run(before, "title")]
         told: list[Piece] = [("no edits found", "")]
@@ -85,6 +79,19 @@ def draw_grid(
         cells.append((shown, change, lines))
     label = f"{len(cells)} answer{'s'[: len(cells) != 1]}"
     return _grid_of(cells, columns, label)
+
+
+def _shown(answer: CounterfactualSet, entry: Counterfactual | None) -> Scene:
+    """The input after the edits, small."""
+    if answer.space.kind == "molecule":
+        return typed_drawing(answer, entry, _CANVAS).panels[-1]
+    what = subject(answer, [] if entry is None else [entry])
+    if what is None:
+        raise ConfigError(
+            f"expected edits of a kind that can be drawn, got '{answer.space.kind}'; print the answers."
+        )
+    scene = drawing_of(what, _CANVAS).panels[-1 if entry is not None else 0]
+    return scene.under(move.key for move in what.shown)
 
 
 @checked_call()

@@ -14,7 +14,7 @@ from edgeflip.draw.look import DARK, LIGHT, font_family, variables
 from edgeflip.draw.patterns import draw_summary
 from edgeflip.draw.picture import Picture
 from edgeflip.draw.scene import coarse
-from edgeflip.draw.story import predicted, probability, subject
+from edgeflip.draw.story import can_be_drawn, predicted, probability
 from edgeflip.draw.svg import plain_text, svg_file
 from edgeflip.search import CounterfactualSet
 
@@ -45,7 +45,7 @@ border-bottom:1px solid var(--rule);text-align:left;font-weight:400;vertical-ali
 def answer_html(answer: CounterfactualSet) -> str:
     """An answer in a notebook: the picture of the smallest, and a table of those that were kept."""
     told = f"<p>{_short(str(answer), _SENTENCE)}</p>"
-    if subject(answer, []) is None:
+    if not can_be_drawn(answer):
         return _cell(told)
     picture, table = draw_answer(answer), _table(answer)
     # In a narrow window the letters of the picture become too small to be read.
@@ -91,6 +91,8 @@ def _table(answer: CounterfactualSet) -> str:
     for row, entry in zip(rows[:_ROWS], entries, strict=False):
         edits = [f"+{names[u]}–{names[v]}" for u, v in row.get("added", ())]
         edits += [f"−{names[u]}–{names[v]}" for u, v in row.get("removed", ())]
+        if not names and entry is not None:
+            edits = [str(entry.edits)]
         cells = [
             "–" if row["rank"] is None else str(row["rank"]),
             gap.join(edits) or str(row["size"]),
@@ -110,7 +112,7 @@ def _table(answer: CounterfactualSet) -> str:
 
 def answers_html(answers: Sequence[CounterfactualSet]) -> str:
     """Answers in a notebook: a few of them drawn, and a table of more."""
-    drawn = [answer for answer in answers if subject(answer, []) is not None][:_GRID]
+    drawn = [answer for answer in answers if can_be_drawn(answer)][:_GRID]
     lines = []
     chemicals = [Chemical.of(answer) for answer in islice(answers, _ROWS)]
     for place, (answer, chemical) in enumerate(zip(answers, chemicals, strict=False)):

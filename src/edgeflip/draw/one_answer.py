@@ -29,6 +29,7 @@ from edgeflip.draw.story import (
 from edgeflip.draw.subject import Fact, Move, Subject
 from edgeflip.draw.svg import plain_text, svg_part, svg_views
 from edgeflip.draw.symmetry import alike
+from edgeflip.draw.typed_page import typed_page
 from edgeflip.draw.views import map_of, outside_words, views_of
 from edgeflip.errors import ConfigError
 from edgeflip.oracle import ClassGoal
@@ -67,6 +68,8 @@ def answer_page(
     """
     check_answer(answer, "write several with save_answers")
     check_texts(title=title, home=home)
+    if answer.space.kind == "molecule":
+        return typed_page(answer, title, home)
     return _AnswerPage(_asked(answer, oracle), title, home).html()
 
 

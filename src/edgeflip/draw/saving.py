@@ -18,7 +18,7 @@ from edgeflip.draw.one_answer import answer_page
 from edgeflip.draw.page_marks import check_own_pages, remove_old_pages
 from edgeflip.draw.page_parts import graph_size
 from edgeflip.draw.picture import ENDINGS
-from edgeflip.draw.story import subject
+from edgeflip.draw.story import can_be_drawn
 from edgeflip.errors import ArtifactError, ConfigError
 from edgeflip.search import Counterfactual, CounterfactualSet
 from edgeflip.support import as_path, checked_call, progress_bar, write_lines
@@ -142,7 +142,7 @@ def save_gallery(
         with progress_bar("writing pages", total=len(shown), unit="page", shown=progress) as bar:
             for number, exhibit in enumerate(shown):
                 bar.update()
-                if subject(exhibit.answer, []) is None:
+                if not can_be_drawn(exhibit.answer):
                     continue  # edits that no drawer knows have a card, but no page
                 text = answer_page(exhibit.answer, title=exhibit.title, home=home)
                 write_lines(folder / names[number], text.split("\n"))

@@ -154,6 +154,11 @@ def ranked(answer: CounterfactualSet) -> list[Counterfactual]:
     return [answer.smallest, *others]
 
 
+def can_be_drawn(answer: CounterfactualSet) -> bool:
+    """Whether somebody knows how to draw an answer's edits."""
+    return answer.space.kind in ("pairs", "molecule")
+
+
 def subject(answer: CounterfactualSet, entries: Sequence[Counterfactual]) -> Subject | None:
     """What is to be drawn, the first of the entries shown; None for edits that no drawer knows."""
     if answer.space.kind != "pairs":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import PairEdits
+from edgeflip.core import EditSpace, PairEdits
 from edgeflip.errors import EdgeflipError
-from edgeflip.explainers.checking import constraints_on, posed
+from edgeflip.explainers.checking import posed
 from edgeflip.explainers.options import ExplainOptions
 from edgeflip.explainers.preferring import preferred, until_found
+from edgeflip.explainers.spaces import space_of, stream_of
 from edgeflip.oracle import (
     Allowance,
     AnyOracle,
@@ -97,7 +97,7 @@ def begin_graphs(
     started, cpu_started = time.perf_counter(), cpu_seconds()
     # Shallow copies: PyG notes on a graph what it looked up, and the caller's stays untouched.
     copies = [copy.copy(graph) for graph in graphs]
-    spaces = [PairEdits.of(graph, constraints_on(graph, given), given["fill"]) for graph in copies]
+    spaces = [space_of(explainer, graph, given) for graph in copies]
     outputs = answers_together(explainer.oracle_, [[graph] for graph in copies])
     searches = [
         begin_graph(explainer, space, output[0], given, call)
@@ -139,7 +139,7 @@ def ask_first_together(
 
 def begin_graph(
     explainer: CounterfactualExplainer[Any],
-    space: PairEdits,
+    space: EditSpace,
     output: Tensor,
     given: ExplainOptions,
     call: Call,
@@ -147,10 +147,9 @@ def begin_graph(
     """A search for one graph, of which the oracle says this."""
     first = preferred(explainer, space, given)
     oracle, output, goal = posed(explainer.oracle_, space.input, output, given)
-    # Graphs explained with one seed still get draws of their own.
-    edges = zlib.crc32(space.pairs.edge_ids.numpy().tobytes())
-    stream = f"{call.seed} {space.pairs.num_nodes} {edges}"
-    problem: Problem[PairEdits, ClassGoal | ValueGoal] = Problem(
+    stream = stream_of(space, call.seed)
+    # Searched as edges are by methods that can make nothing else.
+    problem: Problem[Any, ClassGoal | ValueGoal] = Problem(
         first.space, goal, output, oracle, stream, first.preference
     )
     search = begin(explainer, problem, call)

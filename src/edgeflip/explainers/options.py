@@ -77,6 +77,15 @@ class ExplainOptions(TypedDict, total=False):
             "method's own.",
         ),
     ]
+    edits: Annotated[
+        "Any",
+        Option(
+            None,
+            "What may be edited: 'edges', 'typed' for what a chemist would change in a molecule, "
+            "MoleculeMoves(...), or FeatureMoves(...); by default typed edits of molecules where the method "
+            "can make them and chemistry is wanted, and edges of other graphs.",
+        ),
+    ]
     budget: Annotated[
         "Budget | None", Option(None, "How much to spend; by default the method's own.")
     ]

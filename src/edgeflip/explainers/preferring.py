@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from edgeflip.core import PairEdits
-from edgeflip.datasets import chemist_for, is_molecule
+from edgeflip.core import EditSpace, PairEdits
+from edgeflip.datasets import MoleculeEdits, chemist_for, is_molecule
 from edgeflip.errors import ConfigError, ConstraintError
 from edgeflip.oracle import Allowance
 from edgeflip.search import Counterfactual, CounterfactualSet, Preference, Search
@@ -37,13 +37,13 @@ class Preferred:
         notes: Notes for the answer.
     """
 
-    space: PairEdits
-    preference: Preference[PairEdits] | None = None
+    space: EditSpace
+    preference: Preference[Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def preferred(
-    explainer: CounterfactualExplainer[Any], space: PairEdits, given: ExplainOptions
+    explainer: CounterfactualExplainer[Any], space: EditSpace, given: ExplainOptions
 ) -> Preferred:
     """What is searched first: where possible molecules are preferred, the edits that leave one.
 
@@ -53,7 +53,7 @@ def preferred(
         given: The keywords of the call.
     """
     wanted = explainer.chemistry if given["chemistry"] is None else given["chemistry"]
-    if not wanted:
+    if not wanted or not isinstance(space, PairEdits):
         return Preferred(space)
     try:
         chemist = chemist_for(space.input)
@@ -100,7 +100,7 @@ def judged(answer: CounterfactualSet, search: Search[Any, Any]) -> Counterfactua
     """
     preference = search.problem.preference
     if preference is None:
-        return answer
+        return _possible(answer) if isinstance(search.space, MoleculeEdits) else answer
     kept = search.problem.keeps_preference
     others = [entry for entry in (answer.smallest, answer.first) if entry is not None]
     told = {
@@ -116,6 +116,16 @@ def judged(answer: CounterfactualSet, search: Search[Any, Any]) -> Counterfactua
         first=None if answer.first is None else told[answer.first],
     )
     return answer if kept else _warned(answer, preference.name)
+
+
+def _possible(answer: CounterfactualSet) -> CounterfactualSet:
+    """An answer by typed edits, none of which leaves anything but a molecule."""
+    known = [replace(entry, fault="") for entry in answer.counterfactuals]
+    others = [
+        None if entry is None else replace(entry, fault="")
+        for entry in (answer.smallest, answer.first)
+    ]
+    return replace(answer, counterfactuals=tuple(known), smallest=others[0], first=others[1])
 
 
 def _possible_alone(

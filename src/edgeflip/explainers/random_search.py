@@ -11,11 +11,11 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
-from edgeflip.core import COUNT_LIMIT, PairEdits, PairLevel, RandomOrder
+from edgeflip.core import COUNT_LIMIT, Level, PairEdits, PairLevel, RandomOrder
 from edgeflip.errors import ConfigError
 from edgeflip.explainers.base import CounterfactualExplainer
 from edgeflip.explainers.beginning import GraphSearch
@@ -77,6 +77,7 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
     config_type: ClassVar[type[RandomConfig]] = RandomConfig
     learns: ClassVar[bool] = False
     goals: ClassVar[tuple[str, ...] | None] = (ClassGoal.kind, ValueGoal.kind)
+    spaces: ClassVar[tuple[str, ...] | None] = ("pairs", "molecule", "features")
 
     def default_budget(self) -> Budget:
         """The budget of the settings."""
@@ -88,6 +89,8 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
     def _search(self, search: GraphSearch) -> Ended:
         config = self.config
         search.tried = []
+        if not isinstance(search.space, PairEdits):
+            return self._all_by_cost(search)
         space = search.space.limited(max_removed=config.max_removed, max_added=config.max_added)
         sizes = range(1, min(config.max_removed + config.max_added, space.max_cost) + 1)
         pairs = space.pairs
@@ -96,6 +99,17 @@ class RandomSearch(CounterfactualExplainer[RandomConfig]):
             self._try(search, space, together, in_turns=takes_long)
         limits = f"{config.max_removed} removals and {config.max_added} additions"
         return Ended("exhausted", f"all allowed edit sets of up to {limits} were tried")
+
+    def _all_by_cost(self, search: Any) -> Ended:
+        """All sets of moves that are no edges, those that cost least first."""
+        most = self.config.max_removed + self.config.max_added
+        for cost in range(1, min(most, search.space.max_cost) + 1):
+            level, refused = search.space.level(cost), search.rejected
+            for rows in _all_of(level, search.rng(f"size {cost}")):
+                search.ask(rows)
+            if search.tried is not None and len(search.tried) == cost - 1:
+                search.tried.append(level.count - (search.rejected - refused))
+        return Ended("exhausted", f"all allowed sets of moves that cost up to {most} were tried")
 
     def _try(
         self, search: GraphSearch, space: PairEdits, sizes: Iterable[int], *, in_turns: bool
@@ -144,7 +158,7 @@ def _level_blocks(level: PairLevel, rng: random.Random, *, in_turns: bool) -> It
         yield from rows.split(_TURN) if in_turns else (rows,)
 
 
-def _all_of(level: PairLevel, rng: random.Random) -> Iterator[Tensor]:
+def _all_of(level: Level, rng: random.Random) -> Iterator[Tensor]:
     """All edit sets of a level in random order, block by block."""
     count = level.count
     if count > COUNT_LIMIT:

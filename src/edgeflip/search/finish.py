@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from edgeflip.core import EditSpace
 from edgeflip.oracle import AnyOracle, answers_together, verified_answers
 from edgeflip.search.flips import OrderedFlips
-from edgeflip.search.minimal import Reductions, contain_others, without_supersets
+from edgeflip.search.minimal import Reductions, contain_others, forms_of, without_supersets
 from edgeflip.search.ranking import best_first, rate
 from edgeflip.search.result import Certificate, Counterfactual
 from edgeflip.search.selection import LOOKED_AT, NOISED, Selection, diverse, robustness
@@ -40,10 +40,11 @@ def reduce_flips(search: Search[Any, Any], limit: int) -> None:
     When a flip is left out for a smaller one, others move up; theirs are asked about as well. It ends
     early when the budget does.
     """
-    reductions = Reductions()
+    reductions, forms = Reductions(), forms_of(search.space)
     while search.store.widest > 1:
         flips = search.store.ordered()
-        rows = flips.rows[without_supersets(flips.order, flips.rows, limit=limit)]
+        kept = without_supersets(flips.order, flips.rows, limit=limit, forms=forms)
+        rows = flips.rows[kept]
         fresh = reductions.fresh(rows) & ~search.were_tried_alone(rows)
         if not bool(fresh.any()):
             return
@@ -211,7 +212,8 @@ class Finish:
         with search.stage("rank"):
             scores, order = flips.scores, self._whole_first
             if self._minimal:
-                order = without_supersets(order, flips.rows, limit=self._wanted())
+                forms = forms_of(search.space)
+                order = without_supersets(order, flips.rows, limit=self._wanted(), forms=forms)
         shares: Tensor | None = None
         if selection.robust:
             order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])

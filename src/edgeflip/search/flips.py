@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from edgeflip.core import PAD, candidate_keys, first_occurrences, widened
-from edgeflip.search.minimal import without_supersets
+from edgeflip.search.minimal import Forms, without_supersets
 from edgeflip.search.ranking import SCORE_DECIMALS, best_first
 
 
@@ -42,6 +42,7 @@ class FlipStore:
         score: Scores flips from their moves and outputs [flips].
         costs: What moves cost; any shape.
         minimal: Whether flips that contain another one will be left out in the end.
+        forms: What sets are known by, where that is not their moves alone.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class FlipStore:
         costs: Callable[[Tensor], Tensor],
         *,
         minimal: bool,
+        forms: Forms | None = None,
     ) -> None:
         self._score, self._costs, self._minimal = score, costs, minimal
+        self._forms = forms
         self._rows: list[Tensor] = []
         self._found_at: list[Tensor] = []
         self._outputs: list[Tensor] = []
@@ -97,7 +100,9 @@ class FlipStore:
         """The best of those that will stay, as far as known, and their scores."""
         rows, scores = self._all_rows(), self._all_scores()
         order = scores.argsort(descending=True, stable=True)
-        order = without_supersets(order, rows, limit=limit) if self._minimal else order[:limit]
+        if self._minimal:
+            order = without_supersets(order, rows, limit=limit, forms=self._forms)
+        order = order[:limit]
         return rows[order], scores[order]
 
     def ordered(self) -> OrderedFlips:

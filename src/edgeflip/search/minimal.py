@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, candidate_keys, widened
+from edgeflip.core import PAD, EditSpace, candidate_keys, widened
+
+Forms: TypeAlias = Callable[[Tensor], Tensor]
+"""Brings rows to the one form that stands for all that are alike; see `forms_of`."""
 
 # Of more moves than this not all subsets are asked about: 10 moves have a thousand of them.
 _SUBSET_MOVES = 10
@@ -54,13 +60,21 @@ def _smaller_versions(rows: Tensor) -> Tensor:
     return torch.cat(parts)[torch.cat(owners).argsort(stable=True)]
 
 
-def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
+def forms_of(space: EditSpace) -> Forms | None:
+    """What tells sets apart that look different and are the same; None where none are."""
+    return space.normalise if getattr(space, "merges_alike", False) else None
+
+
+def without_supersets(
+    order: Tensor, rows: Tensor, *, limit: int, forms: Forms | None = None
+) -> Tensor:
     """The first entries of an order, without those that contain another flip.
 
     Args:
         order: Indices of flips, best first.
         rows: All flips [flips, width].
         limit: At most this many.
+        forms: What a part of a flip is known by, where that is not its moves alone.
     """
     if not len(order) or rows.size(1) == 1:
         return order[:limit]
@@ -73,7 +87,7 @@ def without_supersets(order: Tensor, rows: Tensor, *, limit: int) -> Tensor:
     # Mostly the first few are enough: all subsets of many flips are a lot.
     first, next_ = 2 * limit, 10 * limit
     for part in (order[:first], order[first:next_], *order[next_:].split(_EXAMINED)):
-        kept.append(part[~_have_redundant_moves(rows[part], known)])
+        kept.append(part[~_have_redundant_moves(rows[part], known, forms)])
         if sum(map(len, kept)) >= limit:
             break
     return torch.cat(kept)[:limit]
@@ -92,7 +106,7 @@ def contain_others(rows: Tensor) -> Tensor:
     return ((shared == sizes) & (sizes < sizes[:, None])).any(dim=1)
 
 
-def _have_redundant_moves(rows: Tensor, known: Tensor) -> Tensor:
+def _have_redundant_moves(rows: Tensor, known: Tensor, forms: Forms | None) -> Tensor:
     """Which flips contain another; keys of all of them are known, in order [flips]."""
     rows = rows.sort(dim=1, descending=True).values
     sizes = (rows != PAD).sum(dim=1)
@@ -100,7 +114,11 @@ def _have_redundant_moves(rows: Tensor, known: Tensor) -> Tensor:
     for size in sizes.unique().tolist():
         if size >= 2:
             indices = (sizes == size).nonzero().flatten()
-            keys = _subset_keys(rows[indices, :size])
+            own = rows[indices, :size]
+            if forms is None:
+                keys = _subset_keys(own)
+            else:
+                keys = candidate_keys(forms(_smaller_versions(own))).view(len(own), -1)
             found = known[torch.searchsorted(known, keys).clamp_(max=known.numel() - 1)] == keys
             redundant[indices] = found.any(dim=1)
     return redundant

@@ -9,7 +9,7 @@ prove that nothing smaller exists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgeflip.core import NO_ROWS, PairEdits
 from edgeflip.explainers.beginning import GraphSearch, PairSearch
 from edgeflip.explainers.edgeflip.config import EdgeFlipConfig
 from edgeflip.explainers.edgeflip.guided import GuidedBeam
@@ -51,6 +52,7 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
     name: ClassVar[str] = "edgeflip"
     config_type: ClassVar[type[EdgeFlipConfig]] = EdgeFlipConfig
     goals: ClassVar[tuple[str, ...] | None] = (ClassGoal.kind, ValueGoal.kind)
+    spaces: ClassVar[tuple[str, ...] | None] = ("pairs", "molecule", "features")
     chemistry: ClassVar[bool] = True
 
     _factual: tuple[str, dict[str, Any], FactualExplainer] | None = None
@@ -71,6 +73,8 @@ class EdgeFlip(LinkExplainer[EdgeFlipConfig]):
         return False
 
     def _first_edits(self, search: GraphSearch) -> Tensor:
+        if not isinstance(search.space, PairEdits):
+            return NO_ROWS
         if self.config.factual != "occlusion" or is_large(search.space):
             return super()._first_edits(search)
         return occlusions(search.space)
@@ -96,15 +100,19 @@ class _Rings:
 
     def __init__(self, explainer: EdgeFlip, search: GraphSearch) -> None:
         self._explainer, self._search, self._config = explainer, search, explainer.config
-        asks_links = isinstance(search.goal, ClassGoal)
+        asks_links = isinstance(search.goal, ClassGoal) and isinstance(search.space, PairEdits)
         self._links = getattr(explainer, "links_", None) if asks_links else None
-        self._large = LargeGraph(search, self._slopes) if is_large(search.space) else None
+        self._has_edges = isinstance(search.space, PairEdits)
+        large = self._has_edges and is_large(search.space)
+        self._large = LargeGraph(search, self._slopes) if large else None
         # All sets of a smaller cost than this were tried.
         self._least = 1
 
     def run(self) -> Ended:
         """Open rings until it is enough."""
         search = self._search
+        if not self._has_edges:
+            return self._far_rings()
         if self._links is None:
             search.note(without="link predictor")
         if "likelihood" in needs_of(search.ranking) and self._links is not None:
@@ -117,8 +125,18 @@ class _Rings:
         end = self._small_sets(removable)
         if end is not None:
             return end
-        for number, ring in enumerate((self._ring_0, self._ring_1, self._ring_2, self._ring_3)):
-            search.ring = number
+        return self._in_rings((self._ring_0, self._ring_1, self._ring_2, self._ring_3), removable)
+
+    def _far_rings(self) -> Ended:
+        """Of moves that are no edges nothing is learned, and no part of the input carries the prediction."""
+        return self._in_rings((self._ring_2, self._ring_3), NO_ROWS, first=2)
+
+    def _in_rings(
+        self, rings: Sequence[Callable[[Tensor], None]], removable: Tensor, *, first: int = 0
+    ) -> Ended:
+        """One ring after the other, until it is enough."""
+        for number, ring in enumerate(rings, start=first):
+            self._search.ring = number
             ring(removable)
             end = self._enough(self._config.ring_tolerance)
             if end is not None:
@@ -209,6 +227,8 @@ class _Rings:
     @cached_property
     def _slopes(self) -> PairSlopes | None:
         search = self._search
+        if not self._has_edges:
+            return None
         return slopes_of(search.oracle, search.space, search.goal)
 
     @property

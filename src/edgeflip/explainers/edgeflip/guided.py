@@ -16,7 +16,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, candidate_keys, first_occurrences
+from edgeflip.core import PAD, PairEdits, candidate_keys, first_occurrences
 from edgeflip.explainers.beginning import GraphSearch
 from edgeflip.explainers.edgeflip.config import BeamConfig
 from edgeflip.explainers.edgeflip.leaps import leaps
@@ -62,6 +62,8 @@ class GuidedBeam:
         self._search, self._settings = search, settings
         self._pool, self._slopes = pool.sort().values, slopes
         self._by_promise, self._is_apart = pool, apart
+        # Leaps and rewirings are sets of edges.
+        self._has_edges = isinstance(search.space, PairEdits)
         self._largest = min(settings.max_edits, search.space.max_cost)
         self._start = _margins(search, search.output[None])[0]
         # Rules refuse much of what is promising, and what they take is little beside what they cost.
@@ -87,7 +89,7 @@ class GuidedBeam:
         """
         settings = self._settings
         singles = self._singles()
-        if not enough(2):
+        if not enough(2) and self._has_edges:
             if not (self._is_apart and self._search.found):
                 self._leap(singles)
             if not self._search.space.combines_freely:
@@ -126,7 +128,7 @@ class GuidedBeam:
         places = torch.searchsorted(pool, tried)
         effects[places] = (margins - self._start).nan_to_num(nan=0.0)
         refused = margins.isnan().any(dim=1)
-        if not search.space.combines_freely and bool(refused.any()):
+        if self._has_edges and not search.space.combines_freely and bool(refused.any()):
             # What is not allowed alone may be beside another.
             probed = _margins(search, search.probe(tried[refused][:, None]))
             effects[places[refused]] = probed - self._start
@@ -228,8 +230,9 @@ class GuidedBeam:
         done = (states.rows[:, :, None] == pool).any(dim=1)
         if not search.space.combines_freely:
             done |= ~self._allowed(states.rows, pool[:, None])
-            self._rewire(states, size)
-        if self._wide:
+            if self._has_edges:
+                self._rewire(states, size)
+        if self._wide and self._has_edges:
             self._leap_on(states, size)
         left = max(0, int((~done).sum(dim=1).max()))
         guess = self._levelled((states.margins[:, None] + states.effects).amax(dim=2))
@@ -273,8 +276,8 @@ class GuidedBeam:
         """
         if not self._search.space.has_rules:
             return guess.topk(min(self._moves, left), dim=1).indices
-        present = self._search.space.pairs.is_edge(self._pool)
-        groups = [group for group in (present, ~present) if bool(group.any())]
+        groups = [torch.isin(self._pool, ids) for ids in self._search.space.groups.values()]
+        groups = [group for group in groups if bool(group.any())]
         share = max(1, self._moves // len(groups))
         return torch.cat(
             [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from edgeflip.core import PairSpace
+from edgeflip.core import PairEdits, PairSpace
 from edgeflip.explainers.beginning import GraphSearch
 from edgeflip.oracle import SLOPE_PASSES, PairSlopes
 
@@ -29,6 +29,10 @@ def pool_of(search: GraphSearch, slopes: PairSlopes | None, limit: int) -> Tenso
     if len(allowed) <= limit:
         return allowed
     search.note(pool=limit, allowed=len(allowed))
+    if not isinstance(search.space, PairEdits):
+        # Nobody knows where to look, so a share of every sort is drawn.
+        order = torch.randperm(len(allowed), generator=search.generator("pool"))
+        return allowed[order[:limit]]
     if slopes is None:
         return allowed[_distance(search, allowed).argsort(stable=True)[:limit]]
     search.note(rated=len(allowed))
