@@ -121,6 +121,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--graphs", type=int, help="at most so many validation graphs a set")
+    parser.add_argument("--datasets", nargs="+", help="only these of a choice")
     parser.add_argument("--seeds", type=int, help="so many seeds")
     parser.add_argument("--profile", default="cpu", choices=["cpu", "smoke"])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON last")
@@ -134,6 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     choice = CHOICES[name]
+    choice = replace(choice, spec=_spec(choice, {}, options))
     names = (choice.by, *choice.also)
     print(
         f"\n{choice.spec.title}: the highest {choice.by} on validation graphs, seeds and sets alike.\n"
@@ -166,6 +168,9 @@ def _spec(choice: Choice, settings: Mapping[str, Any], options: argparse.Namespa
     spec = replace(choice.spec, profile=options.profile)
     if options.graphs is not None:
         spec = replace(spec, graphs=options.graphs)
+    if options.datasets:
+        chosen = tuple(name for name in spec.datasets if name in options.datasets)
+        spec = replace(spec, datasets=chosen)
     if options.seeds is not None:
         spec = replace(spec, seeds=tuple(range(options.seeds)))
     if choice.of_oracle:
