@@ -97,7 +97,9 @@ def test_the_reproduction_has_the_published_settings_and_says_where_it_differs()
     for dataset in spec.datasets:
         assert spec.oracle_settings(dataset) == load_preset(dataset, "paper").oracle
         labels = [spec.label(method) for method in spec.methods_on(dataset)]
-        assert {"random", "gcfexplainer", "cf2", "d4explainer", "rsgg-ce", "gist"} <= set(labels)
+        assert {"random", "gcfexplainer", "cf2", "rsgg-ce", "gist"} <= set(labels)
+        # The paper has no figures of it there.
+        assert ("d4explainer" in labels) == (dataset != "mutag0")
         assert "dr-cfgnn -DeN +OH" in labels
 
 

@@ -71,13 +71,16 @@ def test_a_plan_counts_graphs_seeds_and_questions_and_shares_training(tmp_path):
 
 
 @pytest.mark.usefixtures("told")
-def test_another_profile_dataset_or_label_is_unknown():
+def test_an_unknown_column_costs_what_its_explainer_does_and_on_another_dataset_nothing_is_known():
     assert (
         work_of(plan_bench(spec_of(profile="smoke", methods=METHODS[:1])))["random"].hours is None
     )
     assert work_of(plan_bench(spec_of(datasets=("ba_3motifs",))))["random"].hours is None
     renamed = (MethodSpec("random", "mine"),)
-    assert work_of(plan_bench(spec_of(methods=renamed)))["mine"].hours is None
+    three_graphs = pytest.approx(3 * 2.0 / 3600)
+    assert work_of(plan_bench(spec_of(methods=renamed)))["mine"].hours == three_graphs
+    paper = work_of(plan_bench(spec_of(profile="paper", methods=METHODS[:1])))
+    assert paper["random"].hours == three_graphs
 
 
 @pytest.mark.usefixtures("told")
@@ -149,7 +152,7 @@ def test_the_command_line_prints_the_plan_and_runs_nothing(tmp_path, capsys, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.toml").write_text(
         'title = "tiny"\ndatasets = ["ba_2motifs"]\ngraphs = 2\n'
-        '[[methods]]\nname = "random"\n[[methods]]\nname = "random"\nlabel = "mine"\n'
+        '[[methods]]\nname = "random"\n[[methods]]\nname = "dr-cfgnn"\nlabel = "mine"\n'
     )
     command = ["bench", "run", "tiny.toml", "--out", "run", "--dry-run"]
     with pytest.raises(SystemExit) as end:

@@ -7,6 +7,7 @@ import pytest
 from bench_rows import TINY, rows_of
 from conftest import assert_sentence
 from edgeflip.bench.labels import MAY_DIFFER, differing_settings
+from edgeflip.bench.report.causes import read_causes
 from edgeflip.bench.run import run_bench
 from edgeflip.bench.spec import BenchSpec, MethodSpec, list_specs, load_spec
 from edgeflip.errors import ConfigError, UnknownNameError
@@ -144,12 +145,15 @@ def test_a_spec_that_cannot_be_run_says_which_key_is_wrong(tmp_path, text, words
     assert_sentence(error, *words)
 
 
-def test_the_spec_of_the_guide_can_be_read(tmp_path):
+def test_the_spec_and_the_cause_of_the_guide_can_be_read(tmp_path):
     guide = (Path(__file__).parents[1] / "docs" / "guides" / "compare.md").read_text("utf-8")
     found = [block.split("```")[0] for block in guide.split("```toml\n")[1:]]
     assert found
     for block in found:
-        load_spec(write(tmp_path, block))
+        if block.startswith("[[cause]]"):
+            assert read_causes(block)
+        else:
+            load_spec(write(tmp_path, block))
 
 
 def test_unknown_specs_and_methods_are_named(tmp_path):

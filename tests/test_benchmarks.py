@@ -25,6 +25,10 @@ SMALL = "--profile smoke --datasets ba_2motifs --graphs 2"
 ARGUMENTS = {
     "pictures": ("--only graph --profile smoke --models {tmp} --out {tmp}", "drawn in"),
     "certificates": (f"{SMALL} --models {{tmp}} --json", "forgeries_passed"),
+    "choices": (
+        "gist --profile smoke --datasets ba_2motifs --graphs 2 --out {tmp} --json",
+        "Taken: across the graphs",
+    ),
     "convert_317d3ee": ("{old} {tmp}", "ba_2motifs: dr-cfgnn+OH"),
     "costs": (f"{FOLDER.parent / 'docs' / 'results' / 'ba'}", "ba_2motifs,edgeflip,cpu,"),
     "d4": (
@@ -61,6 +65,10 @@ ARGUMENTS = {
         "| molecules | links | other | ",
     ),
     "pipeline": ("--profile smoke --out {tmp}.svg", "6. Rank: The first"),
+    "probe": (
+        "smoke --datasets ba_2motifs --methods random --graphs 2 --out {tmp}",
+        "ba_2motifs,random,smoke,",
+    ),
     "profile_explain": (f"{SMALL} --models {{tmp}} --json", "oracle_share"),
     "reach": (
         f"{FOLDER.parent / 'src'} --profile smoke --datasets ba_2motifs most_ties --graphs 2 "

@@ -21,8 +21,8 @@ from edgeflip.support import as_path, checked_call
 ORACLE = "oracle"
 """Stands for the oracle where others have the name of a column."""
 
-# What benchmarks/probe.py and benchmarks/costs.py print; where both know a column, the latter counts.
-_PROBED, _REPORTED = "probed_costs.csv", "costs.csv"
+# What benchmarks/costs.py prints of committed reports, and what is not in them or has changed since.
+_REPORTED, _PROBED = "costs.csv", "probed_costs.csv"
 _HEAD = ("dataset", "method", "profile", "graph_seconds", "training_seconds")
 # A column whose label says for how many epochs it was trained costs the same under its own name.
 _EPOCHS = re.compile(r" \(\d+(–\d+)? epochs?\)$")
@@ -52,7 +52,7 @@ Costs: TypeAlias = Mapping[Key, Cost]
 
 
 def known_costs() -> dict[Key, Cost]:
-    """The costs that come with the package: those of the runs of docs/results, then of a few graphs each.
+    """The costs that come with the package: of the runs of docs/results, then of a few graphs.
 
     Example:
         >>> known_costs()["ba_2motifs", "edgeflip", "cpu"].graph < 1
@@ -63,7 +63,7 @@ def known_costs() -> dict[Key, Cost]:
         (line["dataset"], line["method"], line["profile"]): Cost(
             _number(line["graph_seconds"]), _number(line["training_seconds"])
         )
-        for name in (_PROBED, _REPORTED)
+        for name in (_REPORTED, _PROBED)
         for line in csv.DictReader((folder / name).read_text("utf-8").splitlines())
     }
 

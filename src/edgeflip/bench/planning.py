@@ -16,12 +16,14 @@ from edgeflip.bench.spec import BenchSpec, MethodSpec, Sources, Split, graphs_of
 from edgeflip.datasets import DatasetBundle
 from edgeflip.errors import ConfigError, DatasetError
 from edgeflip.explainers import CounterfactualExplainer, EdgeFlip, LinkExplainer
+from edgeflip.presets import PROFILES
 from edgeflip.support import RESULTS, Key, Row, as_path, checked_call, checksum, key_of, read_rows
 
 REFEREE = "link predictor"
 """Stands for the link predictor by which plausibility is rated."""
 
 _HOUR = 3600.0
+_SHORT = "smoke"
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,10 @@ def plan_bench(
 ) -> Plan:
     """Tell what `run_bench` would do with the same arguments; nothing is trained, explained or written.
 
-    Costs come from the rows in the folder, then from those of an earlier run, then from the table that
-    comes with the package. They go by dataset, column and profile, and are unknown for anything else.
+    Costs come from the rows in the folder, then from those of an earlier run, then from the tables that
+    come with the package. They go by dataset, column and profile. A column that was never measured costs
+    what its explainer did on the same dataset in another profile or under its plain name, and is unknown
+    otherwise.
     Models that another run left in a folder for models count as not trained.
 
     Args:
@@ -170,7 +174,7 @@ class _Planner:
 
     def _on(self, dataset: str, graphs: int, classes: int) -> Iterator[PlannedWork]:
         seeds = self.part.seeds_on(dataset)
-        cost = self.cost(dataset, ORACLE, self.spec.profile).training
+        cost = self._cost(dataset, self.spec.profile, ORACLE).training
         left = sum(("oracle", dataset, "", seed, -1) not in self.rows for seed in seeds)
         yield PlannedWork(dataset, ORACLE, len(seeds), training_seconds=_times(left, cost))
         learning = _Learning(self, dataset)
@@ -196,7 +200,7 @@ class _Planner:
                 done=done,
                 at_most=self.spec.only_correct and None in counts.values(),
                 questions=self._questions(method, classes),
-                graph_seconds=self.cost(dataset, label, self.profile(method)).graph,
+                graph_seconds=self.cost(dataset, method).graph,
                 training_seconds=learning.seconds(method),
             )
 
@@ -209,8 +213,21 @@ class _Planner:
     def profile(self, method: MethodSpec) -> str:
         return method.profile or self.spec.profile
 
-    def cost(self, dataset: str, label: str, profile: str) -> Cost:
-        return self.costs.get((dataset, label, profile), Cost())
+    def cost(self, dataset: str, method: MethodSpec) -> Cost:
+        """What a column costs, or what is nearest to it."""
+        label = self.spec.label(method)
+        names = dict.fromkeys((label, label.partition(" (")[0], method.name))
+        return self._cost(dataset, self.profile(method), *names)
+
+    def _cost(self, dataset: str, profile: str, *names: str) -> Cost:
+        # What is cut short for tests costs nothing like the others.
+        others = () if profile == _SHORT else [each for each in PROFILES if each != _SHORT]
+        known = (
+            self.costs.get((dataset, name, each))
+            for name in names
+            for each in dict.fromkeys((profile, *others))
+        )
+        return next((cost for cost in known if cost is not None), Cost())
 
 
 class _Learning:
@@ -222,9 +239,7 @@ class _Learning:
         self.costs: dict[str, float] = {}
         for method in planner.part.methods_on(dataset):
             what = self._what(method)
-            cost = planner.cost(
-                dataset, planner.spec.label(method), planner.profile(method)
-            ).training
+            cost = planner.cost(dataset, method).training
             if what is not None and cost is not None:
                 self.costs.setdefault(what, cost)
             for seed in planner.spec.seeds_of(method):
@@ -239,12 +254,12 @@ class _Learning:
     def seconds_of_referee(self) -> float | None:
         """The same for the link predictor that rates edges, which is trained before any method."""
         what = _learned_by(asks_referee(self.planner.spec, self.dataset))
-        spec, rows = self.planner.spec, self.planner.rows
+        rows = self.planner.rows
         seeds = self.planner.part.seeds_on(self.dataset)
         fitted = {key[3] for key in rows if key[:2] == ("fit", self.dataset)}
         self.learned |= {(str(what), seed) for seed in fitted & set(seeds)}
         # Our own method's is of the same size, whatever it learns of classes.
-        usual = self.planner.cost(self.dataset, EdgeFlip.name, spec.profile).training
+        usual = self.planner.cost(self.dataset, MethodSpec(EdgeFlip.name)).training
         if usual is not None:
             self.costs.setdefault(str(what), usual)
         return self._left(what, seeds)
