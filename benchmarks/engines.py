@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import resource
 import subprocess
@@ -153,10 +154,10 @@ def on_a_cluster(options: argparse.Namespace) -> None:
     started = time.process_time()
     wanted = [timeless(answer.to_dict()) for answer in explainer.explain_many(graphs)]
     inline = (time.process_time() - started) / len(graphs)
-    room = {"num_cpus": 1, "object_store_memory": 200 * 2**20}
+    room: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 200 * 2**20}
     cluster = Cluster(initialize_head=True, head_node_args=room)
     second = cluster.add_node(**room)
-    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
 
     def workers(node: Any) -> list[Any]:
         raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
@@ -189,7 +190,8 @@ def on_a_cluster(options: argparse.Namespace) -> None:
         f"{1e3 * driver / len(graphs):.2f} on each."
     )
     ray.shutdown()
-    cluster.shutdown()
+    stop: Any = cluster.shutdown
+    stop()
     if not same:
         raise SystemExit("answers differ")
 

@@ -25,7 +25,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -188,7 +188,7 @@ def tree(nodes: int, *, seed: int) -> Data:
 def peak() -> float:
     """Megabytes that this process held at most, and the largest of those it waited for."""
     own, others = (resource.getrusage(who).ru_maxrss for who in _WHO)
-    return max(own, others) / 1024
+    return float(max(own, others)) / 1024
 
 
 def all_cpu_seconds() -> float:
@@ -207,7 +207,7 @@ def exponent(rows: Sequence[dict[str, Any]], name: str) -> float:
     spread = sum((x - middle[0]) ** 2 for x, _ in pairs)
     if not spread:
         return math.nan
-    return sum((x - middle[0]) * (y - middle[1]) for x, y in pairs) / spread
+    return float(sum((x - middle[0]) * (y - middle[1]) for x, y in pairs) / spread)
 
 
 def show(kind: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -235,7 +235,7 @@ def show(kind: str, rows: Sequence[dict[str, Any]]) -> None:
     )
 
 
-def draw(rows: dict[str, Sequence[dict[str, Any]]]) -> Picture:
+def draw(rows: Mapping[str, Sequence[dict[str, Any]]]) -> Picture:
     """Time and peak memory of both kinds, on logarithmic axes."""
     panels = []
     for kind, found in rows.items():

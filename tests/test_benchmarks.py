@@ -36,6 +36,10 @@ ARGUMENTS = {
         '"ratio": ',
     ),
     "encode": ("graph_twitter", "load from the cache"),
+    "engines": (
+        "--out {tmp} --profile smoke --dataset ba_2motifs --graphs 12 --rounds 1",
+        "Overhead of local",
+    ),
     "engine": ("--rounds 1 --json", "share_of_bare_model"),
     "figures": ("--quick --graphs 2 --out {tmp} --json", "link_predictor_auc"),
     "fuzz": ("--cases 2 --entries GEXF --workers 1 --out {tmp} --json", "graphs from files"),
@@ -51,6 +55,10 @@ ARGUMENTS = {
     "large": (
         "--smoke --ways gradient random --models {tmp} --rows {tmp}/rows.jsonl",
         "| 600 | random | ",
+    ),
+    "scaling": (
+        "--out {tmp} --profile smoke --graphs 4 8 --nodes 12 25 --each 1 --figure {tmp}/growth.svg",
+        "of the graphs",
     ),
     "masks": (f"{SMALL} --methods cf2 --alone", "cf2"),
     "memory": ("--profile smoke --dataset ba_2motifs --graphs 2", "of 2 answered"),

@@ -59,7 +59,7 @@ class RayPool(Generic[TaskT, ResultT]):
         found = ray.data.from_items(rows, override_num_blocks=len(rows))
         found.context.execution_options.preserve_order = True
         found.context.enable_progress_bars = False
-        found = found.map_batches(
+        mapped = found.map_batches(
             TaskActor,
             fn_constructor_args=(self._desk,),
             batch_size=1,
@@ -69,7 +69,7 @@ class RayPool(Generic[TaskT, ResultT]):
                 size=min(self._workers, len(rows)), max_tasks_in_flight_per_actor=2
             ),
         )
-        for batch in found.iter_batches(batch_size=None, batch_format="numpy", prefetch_batches=0):
+        for batch in mapped.iter_batches(batch_size=None, batch_format="numpy", prefetch_batches=0):
             for index, results in zip(batch["index"], batch["results"], strict=True):
                 yield Done(int(index), cloudpickle.loads(results))
 

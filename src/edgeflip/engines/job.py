@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 TaskT = TypeVar("TaskT")
 ResultT = TypeVar("ResultT")
+DoneT = TypeVar("DoneT", covariant=True)
 
 
 class Job(ABC, Generic[TaskT, ResultT]):
@@ -45,7 +46,7 @@ class Job(ABC, Generic[TaskT, ResultT]):
 
 
 @dataclass(frozen=True)
-class Done(Generic[ResultT]):
+class Done(Generic[DoneT]):
     """What a task gave.
 
     Attributes:
@@ -54,7 +55,7 @@ class Done(Generic[ResultT]):
     """
 
     index: int
-    results: list[ResultT]
+    results: Sequence[DoneT]
 
 
 def in_order(done: Iterator[Done[ResultT]]) -> Iterator[Done[ResultT]]:

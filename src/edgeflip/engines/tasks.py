@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Generic, Literal, TypeAlias, get_args
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from edgeflip.engines.job import Done, Job, ResultT, TaskT, in_order
 from edgeflip.engines.local import Pool
@@ -13,6 +13,9 @@ from edgeflip.errors import ConfigError, shown, unknown_name
 from edgeflip.support import one_thread
 
 Engine: TypeAlias = Literal["inline", "local", "ray"]
+TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
+ResultT_co = TypeVar("ResultT_co", covariant=True)
+
 ENGINES: tuple[str, ...] = get_args(Engine)
 
 _MOST_WORKERS = 1_024
@@ -41,6 +44,13 @@ def check_engine(engine: str, workers: int | None) -> None:
         )
 
 
+class Workers(Protocol[TaskT_contra, ResultT_co]):
+    """Other processes that know a job."""
+
+    def done(self, tasks: Iterable[TaskT_contra]) -> Iterator[Done[ResultT_co]]:
+        """Results of tasks as they come."""
+
+
 class Crew(Generic[TaskT, ResultT]):
     """Who works on a job.
 
@@ -49,7 +59,7 @@ class Crew(Generic[TaskT, ResultT]):
         pool: Other processes; None for this one.
     """
 
-    def __init__(self, job: Job[TaskT, ResultT], pool: Pool[TaskT, ResultT] | None) -> None:
+    def __init__(self, job: Job[TaskT, ResultT], pool: Workers[TaskT, ResultT] | None) -> None:
         self._job, self._pool = job, pool
 
     def done(self, tasks: Iterable[TaskT], *, ordered: bool = True) -> Iterator[Done[ResultT]]:

@@ -324,7 +324,7 @@ def _as_answer(
         first=found.first,
         trace=_trace(search, end, found),
         provenance=made_by,
-        factual=search.factual,
+        factual=None if search.factual is None else search.factual.in_short(),
         certificate=certificate,
         oracle=search.problem.oracle,
     )

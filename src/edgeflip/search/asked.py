@@ -11,6 +11,9 @@ from torch import Tensor
 from edgeflip.oracle import Goal
 from edgeflip.search.trace import Step
 
+# Decimals of a margin that are kept: later ones depend on how many graphs were asked about at a time.
+_DECIMALS = 4
+
 
 class AskedLog:
     """Outputs in the order they came.
@@ -61,6 +64,7 @@ class AskedLog:
         nearest = np.maximum.accumulate(np.maximum.reduceat(margins, starts))[1:].tolist()
         kept: list[Step] = []
         for (calls, ring, smallest, _), best in zip(self._blocks, nearest, strict=True):
+            best = _in_short(best)
             step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
             last = kept[-1] if kept else None
             if last is None or (last.margin, last.smallest, last.ring) != (
@@ -70,3 +74,10 @@ class AskedLog:
             ):
                 kept.append(step)
         return tuple(kept)
+
+
+def _in_short(margin: float) -> float:
+    """A margin without its last digits; one that reached the goal stays above 0."""
+    if not math.isfinite(margin):
+        return margin
+    return round(margin, _DECIMALS) or math.copysign(10**-_DECIMALS, margin)

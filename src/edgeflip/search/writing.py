@@ -30,24 +30,23 @@ def plain_answer(answer: CounterfactualSet) -> dict[str, Any]:
 
 
 def timeless(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What `to_dict` gave less what differs between two runs that found the same: seconds and checksum.
+    """What `to_dict` gave less what differs between two runs that found the same.
+
+    That is seconds, the checksum over them, and how many graphs the model was asked about at a time.
 
     Example:
-        >>> timeless(
-        ...     {
-        ...         "trace": {"stages": {"verify": {"seconds": 0.1, "oracle_calls": 2}}},
-        ...         "checksum": "a",
-        ...     }
-        ... )
-        {'trace': {'stages': {'verify': {'oracle_calls': 2}}}}
+        >>> stages = {"verify": {"seconds": 0.1, "oracle_calls": 2}}
+        >>> timeless({"trace": {"stages": stages}, "provenance": {"seed": 0}, "checksum": "a"})
+        {'trace': {'stages': {'verify': {'oracle_calls': 2}}}, 'provenance': {'seed': 0}}
     """
-    trace = payload["trace"]
+    trace, made_by = payload["trace"], dict(payload["provenance"])
+    made_by.pop("batch_size", None)
     stages = {
         name: {key: value for key, value in stage.items() if "seconds" not in key}
         for name, stage in trace["stages"].items()
     }
     left = {key: value for key, value in payload.items() if key != "checksum"}
-    return {**left, "trace": {**trace, "stages": stages}}
+    return {**left, "trace": {**trace, "stages": stages}, "provenance": made_by}
 
 
 def _plain(entry: Counterfactual | None) -> dict[str, Any] | None:
