@@ -11,10 +11,11 @@ from edgeflip.metrics.intervals import (
     share_interval,
     wilson_ends,
 )
+from edgeflip.metrics.metric import Metric, Place, Style
 from edgeflip.metrics.noise import overlaps_after_noise
 from edgeflip.metrics.plausibility import pooled_likelihood
 from edgeflip.metrics.quality import edit_minimality
-from edgeflip.metrics.table import METRICS, Metric, Place, Style, metrics_of
+from edgeflip.metrics.table import METRICS, metrics_of
 
 __all__ = [
     "METRICS",
