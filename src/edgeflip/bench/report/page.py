@@ -37,7 +37,7 @@ _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Robustness", ("noise", "van")),
     ("Time", ("factual", "times", "cost")),
     ("By class", ("classes", "labels")),
-    ("Plausibility", ("plausibility",)),
+    ("Plausibility", ("plausibility", "trust")),
     ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
     ("Facts of the run", ("methods", "oracles", "endings", "failures", "skipped", "overhead")),
