@@ -156,6 +156,8 @@ class BenchSpec:
             training graphs.
         replacements: Whether methods that can are also judged by graphs that replace the input, as in
             their papers.
+        trust: Whether two oracles from other seeds, real graphs and the oracle's embeddings are asked how far
+            the answers can be believed.
         data: Your own graphs by the name that they have in `datasets`.
     """
 
@@ -175,6 +177,7 @@ class BenchSpec:
     targets: bool = False
     plausibility: bool = False
     replacements: bool = False
+    trust: bool = False
     data: Mapping[str, OwnData] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
