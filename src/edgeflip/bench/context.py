@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from edgeflip.bench.spec import BenchSpec, Sources, graphs_of
 from edgeflip.bench.timing import Clock
-from edgeflip.core import PairSpace, fingerprint
+from edgeflip.core import PairSpace, RealGraphs, fingerprint
 from edgeflip.datasets import DatasetBundle
 from edgeflip.explainers import DRCFGNN, EdgeFlip
 from edgeflip.factual import make_factual
@@ -24,6 +24,9 @@ from edgeflip.oracle import ModelOracle
 from edgeflip.presets import preset_name
 from edgeflip.support import Row, checksum, code_version, read_json, write_json
 from edgeflip.training import data_checksum, links_once, oracle_for
+
+# Oracles from other seeds, and seeds that no run names.
+_OTHERS, _OTHER_SEEDS = 2, 7_000
 
 
 @dataclass(eq=False)
@@ -162,6 +165,29 @@ class Ground:
             return known[key]
 
         return nodes
+
+    @cached_property
+    def other_oracles(self) -> tuple[ModelOracle, ...]:
+        """Oracles of the same kind from other seeds, where the spec asks for trust."""
+        if not self.spec.trust:
+            return ()
+        first = self.oracle.fingerprint()
+        with self.clock.of("training"):
+            found = [
+                oracle_for(
+                    self.bundle,
+                    self._place.with_name(f"{self._place.name}-other-{number}"),
+                    settings=self.spec.oracle_settings(self.bundle.name),
+                    seed=_OTHER_SEEDS + 10 * self.seed + number,
+                )
+                for number in range(_OTHERS)
+            ]
+        return tuple(oracle for oracle in found if oracle.fingerprint() != first)
+
+    @cached_property
+    def real_graphs(self) -> RealGraphs | None:
+        """The training graphs to compare edited graphs with, where the spec asks for trust."""
+        return RealGraphs(self.bundle.train) if self.spec.trust else None
 
     @cached_property
     def referee(self) -> LinkModel:

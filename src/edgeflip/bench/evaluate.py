@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +27,7 @@ from edgeflip.explainers import (
     explainer_class,
 )
 from edgeflip.metrics import METRICS, AnswerCase, GraphSet, Learning, Metric, metrics_of
-from edgeflip.oracle import one_line
+from edgeflip.oracle import embeddings_of, one_line
 from edgeflip.search import CounterfactualSet
 from edgeflip.support import Row
 from edgeflip.training import Fit, fit_once
@@ -267,6 +267,9 @@ class Evaluation:
             wall_seconds=attempt.wall_seconds,
             processor_seconds=attempt.cpu_seconds,
             molecules=self._molecules,
+            same_kind=self.ground.other_oracles,
+            real=self.ground.real_graphs,
+            embed=partial(embeddings_of, self.ground.oracle) if self.ground.spec.trust else None,
             **replaced,
         )
         values: Row = dict.fromkeys((metric.name for metric in metrics), None)

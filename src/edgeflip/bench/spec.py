@@ -162,6 +162,8 @@ class BenchSpec:
             their papers.
         factual_proximity: Whether edits are held against the factual subgraph where there is no motif.
         oracle: Settings that replace those of the oracles' preset, such as to choose among several.
+        trust: Whether two oracles from other seeds, real graphs and the oracle's embeddings are asked how far
+            the answers can be believed.
         data: Your own graphs by the name that they have in `datasets`.
     """
 
@@ -183,6 +185,7 @@ class BenchSpec:
     replacements: bool = False
     factual_proximity: bool = False
     oracle: Mapping[str, Any] = field(default_factory=dict)
+    trust: bool = False
     data: Mapping[str, OwnData] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

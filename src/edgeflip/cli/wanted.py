@@ -39,6 +39,7 @@ class Wanted(OptionGroup):
     number: Annotated[int | None, from_field("number", metavar="N")] = default_of("number")
     diversity: Annotated[float, from_field("diversity", metavar="X")] = default_of("diversity")
     robust: Annotated[int, from_field("robust", metavar="N")] = default_of("robust")
+    stable: Annotated[int, from_field("stable", metavar="N")] = default_of("stable")
 
     def check_early(self) -> None:
         """Refuse two wishes at once."""
@@ -53,7 +54,7 @@ class Wanted(OptionGroup):
         """Refuse what makes no sense before any work is done."""
         from edgeflip.search import Selection
 
-        Selection(self.keep, self.number, self.diversity, self.robust)
+        Selection(self.keep, self.number, self.diversity, self.robust, stable=self.stable)
 
     @property
     def rows(self) -> int | None:
@@ -68,6 +69,7 @@ class Wanted(OptionGroup):
             "number": self.number,
             "diversity": self.diversity,
             "robust": self.robust,
+            "stable": self.stable,
             "margin": self.margin,
             "agree": self.agree,
         }

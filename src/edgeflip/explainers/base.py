@@ -215,7 +215,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
                 - ranking: What counts as best in this call, such as `"smallest"`.
                 - keep: At most this many counterfactuals are kept.
                 - number, diversity: At most this many, good and different, in place of the `keep` best.
-                - robust, noise: The best are tried on this many noisy copies of the graph.
+                - robust, stable, noise: The best, or smallest, are tried on so many noisy copies.
                 - seed: Makes the answer repeatable.
                 - watch: Called with a `Step` after every block of candidates; returns False to end.
 

@@ -166,7 +166,8 @@ def selection_of(given: ExplainOptions, ranking: Ranking) -> Selection:
         given["robust"],
         Selection.noise if given["noise"] is None else given["noise"],
         given["seed"],
+        given["stable"],
     )
-    if not selection.robust and "robustness" in needs_of(ranking):
+    if not selection.copies and "robustness" in needs_of(ranking):
         selection = replace(selection, robust=_COPIES)
     return selection

@@ -110,6 +110,14 @@ class ExplainOptions(TypedDict, total=False):
         int,
         Option(0, "Try the best on this many noisy copies of the graph; robust ones come first."),
     ]
+    stable: Annotated[
+        int,
+        Option(
+            0,
+            "Try the smallest on this many noisy copies of the graph; of those that are equally small the "
+            "steadiest come first.",
+        ),
+    ]
     noise: Annotated["Noise | None", Option(None, "The noise of these copies.")]
     seed: Annotated[int, Option(0, "Same seed, same result.")]
     watch: Annotated[
@@ -126,7 +134,7 @@ OPTIONS: dict[str, Option] = {
 
 
 # Keywords whose values may be numbers of NumPy or torch.
-_NUMBERS = ("target", "margin", "agree", "keep", "number", "diversity", "robust", "seed")
+_NUMBERS = ("target", "margin", "agree", "keep", "number", "diversity", "robust", "stable", "seed")
 
 
 def complete(options: ExplainOptions, *, without: tuple[str, ...] = ()) -> ExplainOptions:

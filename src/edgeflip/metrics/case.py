@@ -10,7 +10,7 @@ from typing import TypeAlias
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgeflip.core import Edge
+from edgeflip.core import Edge, RealGraphs
 from edgeflip.explainers import Replacement
 from edgeflip.metrics.descriptors import Descriptors, describe, edge_likelihood, mmd
 from edgeflip.metrics.noise import Change, overlaps_after_noise
@@ -42,6 +42,11 @@ class AnswerCase:
         own_features: What a method that draws features would put in place of the graph; None where no
             such method was asked.
         other_nodes: The same of a method that replaces graphs by others.
+        same_kind: Other models of the kind of the explained one, from other seeds.
+        other_kind: Models of other kinds.
+        real: The real graphs that edited ones are compared with.
+        neighbour: The answer for the real graph that is nearest to this one and of its class.
+        embed: What the explained model makes of graphs before it decides, a row each.
 
     Example:
         >>> from edgeflip.metrics import METRICS
@@ -62,6 +67,11 @@ class AnswerCase:
     molecules: bool | None = None
     own_features: Sequence[Replacement] | None = None
     other_nodes: Sequence[Replacement] | None = None
+    same_kind: Sequence[Oracle] = ()
+    other_kind: Sequence[Oracle] = ()
+    real: RealGraphs | None = None
+    neighbour: CounterfactualSet | None = None
+    embed: Callable[[Sequence[Data]], Tensor | None] | None = None
 
     @property
     def found(self) -> bool:
@@ -81,6 +91,12 @@ class AnswerCase:
         assert self.answer is not None
         assert self.after_noise is not None
         return self.after_noise.label == self.answer.label
+
+    @cached_property
+    def edited(self) -> Data:
+        """The graph after the edits of the best counterfactual."""
+        assert self.answer is not None
+        return self.answer.edited_graph(self.best)
 
     @cached_property
     def overlaps(self) -> dict[Change, float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflip.metrics import costs, plausibility, quality, replaced, robustness
+from edgeflip.metrics import costs, plausibility, quality, replaced, robustness, trust
 from edgeflip.metrics.metric import Level, Metric, Need, Place
 
 _LINKS: tuple[Need, ...] = ("links",)
@@ -267,6 +267,52 @@ _PLAUSIBILITY = (
         place=Place("plausibility", line=2),
     ),
 )
+_TRUST = (
+    Metric(
+        "transfer_same_kind",
+        "transfer, same kind",
+        trust.transfer_same_kind,
+        "up",
+        place=Place("trust", "transfer, same kind"),
+    ),
+    Metric(
+        "transfer_other_kind",
+        "transfer, other kind",
+        trust.transfer_other_kind,
+        "up",
+        place=Place("trust", "transfer, other kind"),
+    ),
+    Metric(
+        "nearest_real",
+        "distance to the nearest real graph",
+        trust.nearest_real,
+        "down",
+        place=Place("trust", "distance to the nearest real graph"),
+    ),
+    Metric(
+        "feasibility",
+        "feasibility",
+        trust.feasibility,
+        "up",
+        binary=True,
+        place=Place("trust", "feasibility"),
+    ),
+    Metric(
+        "instability",
+        "instability",
+        trust.instability,
+        "down",
+        style="number",
+        place=Place("trust", "instability"),
+    ),
+    Metric(
+        "embedding_similarity",
+        "similarity of embeddings",
+        trust.embedding_similarity,
+        "up",
+        place=Place("trust", "similarity of embeddings"),
+    ),
+)
 _PER_GRAPH, _ALL_OF_IT = "training / per graph", "wall / CPU / oracle calls"
 _COSTS = (
     Metric(
@@ -368,7 +414,8 @@ _COSTS = (
 )
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric for metric in (*_QUALITY, *_REPLACED, *_ROBUSTNESS, *_PLAUSIBILITY, *_COSTS)
+    metric.name: metric
+    for metric in (*_QUALITY, *_REPLACED, *_ROBUSTNESS, *_PLAUSIBILITY, *_TRUST, *_COSTS)
 }
 """All metrics by name, in the order of reports. One more row is all that a new metric takes."""
 

@@ -15,6 +15,9 @@ from edgeflip.oracle.class_readings import (
     GoalReading,
     OutputReading,
 )
+from edgeflip.oracle.embedding import (
+    embeddings_of,
+)
 from edgeflip.oracle.gcn import (
     GCNClassifier,
     GCNConfig,
@@ -112,6 +115,7 @@ __all__ = [
     "checked_answers",
     "checked_proba",
     "edits_together",
+    "embeddings_of",
     "gives_values",
     "goal_from_dict",
     "groups_of",

@@ -215,7 +215,9 @@ class Finish:
                 forms = forms_of(search.space)
                 order = without_supersets(order, flips.rows, limit=self._wanted(), forms=forms)
         shares: Tensor | None = None
-        if selection.robust:
+        if selection.copies:
+            if selection.stable:
+                order = self._by_cost(order)
             order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])
         if selection.number is not None:
             order = order[: max(LOOKED_AT, selection.limit)]
@@ -236,7 +238,7 @@ class Finish:
         selection = self._selection
         limit = selection.limit
         wanted = limit + 10 if selection.number is None else max(LOOKED_AT, limit)
-        return max(wanted, NOISED) if selection.robust else wanted
+        return max(wanted, NOISED) if selection.copies else wanted
 
     def _by_robustness(self, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Flips tried on noisy copies: their new order, scores, and shares of copies, by index."""
@@ -249,7 +251,7 @@ class Finish:
         shares[order] = found
         scores = torch.full((len(flips.rows),), torch.nan)
         rated = rate(search.ranking, search.features(rows, flips.outputs[order], found))
-        scores[order] = _weighed(rated, found)
+        scores[order] = self._with_copies(rated, found, flips.costs[order])
         cut = disconnecting(search.space, rows)
         order = order[best_first(scores[order], rows, flips.costs[order], cut)]
         return order, scores, shares
@@ -266,6 +268,16 @@ class Finish:
             return order
         better = best_first(flips.scores[first], flips.rows[first], flips.costs[first], cut)
         return torch.cat([first[better], order[len(first) :]])
+
+    def _with_copies(self, scores: Tensor, shares: Tensor, costs: Tensor) -> Tensor:
+        """Scores that count on what share of noisy copies flips reach the goal [some flips]."""
+        if not self._selection.stable:
+            return _weighed(scores, shares)
+        # Cost first, then the share; among those that are alike in both the score.
+        rank = torch.linspace(1e-4, 0, len(scores))
+        ranked = torch.empty_like(rank)
+        ranked[scores.argsort(descending=True, stable=True)] = rank
+        return 0.9 * shares - costs.to(shares) + ranked
 
     def _by_cost(self, order: Tensor) -> Tensor:
         """Indices of all flips, those that cost least first and of these in an order [flips]."""
@@ -398,8 +410,9 @@ class Finish:
         if len(chosen) < 2:
             return chosen
         scores = torch.tensor([told[index].score for index in chosen])
-        if self._selection.robust:
-            scores = _weighed(scores, torch.tensor([told[index].robustness for index in chosen]))
+        if self._selection.copies:
+            shares = torch.tensor([told[index].robustness for index in chosen])
+            scores = self._with_copies(scores, shares, self._flips.costs[chosen])
         cut = torch.tensor([told[index].disconnects for index in chosen])
         order = best_first(scores, self._flips.rows[chosen], self._flips.costs[chosen], cut)
         return [chosen[place] for place in order.tolist()]

@@ -37,6 +37,8 @@ class Selection:
         robust: On how many noisy copies of the input the best flips are tried.
         noise: The noise.
         seed: What the noise is drawn with.
+        stable: The same as `robust`, but copies only decide among flips that cost the same: the smallest
+            come first, and of these what reaches the goal on most copies.
 
     Example:
         >>> Selection(number=3).limit
@@ -49,10 +51,11 @@ class Selection:
     robust: int = 0
     noise: Noise = _USUAL_NOISE
     seed: int = 0
+    stable: int = 0
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
-        for name, least in (("keep", 1), ("number", 1), ("robust", 0)):
+        for name, least in (("keep", 1), ("number", 1), ("robust", 0), ("stable", 0)):
             value = getattr(self, name)
             if name == "number" and value is None:
                 continue
@@ -62,6 +65,10 @@ class Selection:
                     f"expected {name} of at least {least} and at most 2**31, got {shown(value)}; give "
                     "such a number."
                 )
+        if self.robust and self.stable:
+            raise ConfigError(
+                f"expected robust or stable, got {self.robust} and {self.stable}; leave one of them out."
+            )
         number = isinstance(self.diversity, int | float) and not isinstance(self.diversity, bool)
         if not (number and 0 <= self.diversity <= 1):
             raise ConfigError(
@@ -79,20 +86,28 @@ class Selection:
         return self.keep if self.number is None else self.number
 
     @property
+    def copies(self) -> int:
+        """On how many noisy copies the best flips are tried."""
+        return self.robust or self.stable
+
+    @property
     def wants_many(self) -> bool:
         """Whether flips beside the one with the best score matter."""
-        return self.robust > 0 or (self.number or 1) > 1
+        return self.copies > 0 or (self.number or 1) > 1
 
     @property
     def enough(self) -> int:
         """So many flips suffice for methods that would end with the first."""
         several = 20 * (self.number or 1) if (self.number or 1) > 1 else 1
-        return max(several, NOISED if self.robust else 1)
+        return max(several, NOISED if self.copies else 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for provenance."""
         # Their fields are plain; `asdict` would take longer than many a search.
-        return {**vars(self), "noise": dict(vars(self.noise))}
+        plain = {**vars(self), "noise": dict(vars(self.noise))}
+        if not self.stable:
+            del plain["stable"]
+        return plain
 
 
 def diverse(scores: Tensor, rows: Tensor, *, number: int, diversity: float) -> Tensor:
@@ -152,7 +167,7 @@ def robustness(
     hits = torch.zeros(len(rows))
     # More copies begin with those that fewer would be.
     rng = random.Random(f"noise {selection.seed}")
-    for seed in [rng.getrandbits(62) for _ in range(selection.robust)]:
+    for seed in [rng.getrandbits(62) for _ in range(selection.copies)]:
         noisy = add_noise(problem.space.input, selection.noise, seed=seed)
         hits += problem.goal.reached(meter.answer(*problem.space.on(noisy, rows)))
-    return hits / selection.robust, meter.calls
+    return hits / selection.copies, meter.calls

@@ -87,6 +87,14 @@ TIMES = Layout(
     "of its own machine.",
     "Times: ",
 )
+TRUST = Layout(
+    "trust",
+    "Of the best answers. Transfer: the share of other models that predict the graph alike whose "
+    "prediction the edits change as well. The nearest real graph is a training graph of the new class; 0 is "
+    "the same surroundings of nodes, 1 none in common. Feasible is what has no more parts than before and, "
+    "for molecules, is possible. Embeddings are those of the explained model, by cosine.",
+    "Can it be believed: ",
+)
 OTHER = Layout("other", "Metrics that no other table shows.", "Other measures: ")
 
 # The table of what is far has become part of the cells; reports of before have its file.
@@ -99,6 +107,7 @@ OPTIONAL = (
     "versus",
     "aims",
     "replaced",
+    "trust",
     "other",
     "factual_proximity",
     "links",
@@ -118,6 +127,7 @@ _PLACES = {
     "times",
     "factual",
     "plausibility",
+    "trust",
 }
 
 
@@ -141,6 +151,7 @@ def all_tables(results: Results, summaries: Summaries, ours: str = OURS) -> list
         _by_method(results, summaries, TIMES),
         classes_table(results, summaries),
         plausibility_table(results, summaries),
+        *_trust_tables(results, summaries),
         *([_by_method(results, summaries, OTHER)] if _metrics_in(OTHER.key) else []),
         *setting_tables(results),
         *fact_tables(results, summaries),
@@ -158,6 +169,11 @@ def _if_any(table: ReportTable) -> list[ReportTable]:
         for entry in line
     )
     return [table] if measured else []
+def _trust_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
+    """How far answers can be believed, where a run has measured it."""
+    names = [metric.name for metric in _metrics_in(TRUST.key)]
+    told = any(summary[name].value is not None for summary in summaries.values() for name in names)
+    return [_by_method(results, summaries, TRUST)] if told else []
 
 
 def _metrics_in(table: str) -> list[Metric]:

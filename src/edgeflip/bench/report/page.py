@@ -40,7 +40,7 @@ _SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
     ("Robustness", ("noise", "van")),
     ("Time", ("factual", "times", "cost")),
     ("By class", ("classes", "labels")),
-    ("Plausibility", ("plausibility",)),
+    ("Plausibility", ("plausibility", "trust")),
     ("Other measures", ("other",)),
     ("The method's curves", ("sampling", "score")),
     ("Data, oracles and link predictors", ("statistics", "oracles", "links")),
