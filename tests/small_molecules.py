@@ -12,7 +12,18 @@ import torch
 from edgeflip.datasets import MoleculeEdits, MoleculeMoves, molecule_graph
 from edgeflip.oracle import GCNClassifier, ModelOracle
 
-SEEDS = ("CCO", "CC(=O)N", "C1CC1", "c1ccco1", "CC#N", "CSC", "C=CCl", "C1CCNC1", "CC(C)(C)F", "c1ccncc1")
+SEEDS = (
+    "CCO",
+    "CC(=O)N",
+    "C1CC1",
+    "c1ccco1",
+    "CC#N",
+    "CSC",
+    "C=CCl",
+    "C1CCNC1",
+    "CC(C)(C)F",
+    "c1ccncc1",
+)
 
 
 @cache

@@ -226,7 +226,9 @@ class FeatureEdits:
         """The same, written apart."""
         if cost > self.max_cost:
             return
-        singles = {place: self.edits(id_.reshape(1, 1))[0] for place, id_ in enumerate(self.allowed)}
+        singles = {
+            place: self.edits(id_.reshape(1, 1))[0] for place, id_ in enumerate(self.allowed)
+        }
         prices = {
             place: (self.moves.edges or 1) if each.edges else self.moves.price(each.changes[0][1])
             for place, each in singles.items()
@@ -253,8 +255,7 @@ class FeatureEdits:
 
     def _features(self, rows: Tensor) -> Tensor:
         """The features after each set [rows, nodes, columns]."""
-        x = self.input.x
-        after = x.repeat(len(rows), 1, 1)
+        after: Tensor = self.input.x.repeat(len(rows), 1, 1)
         row, column = (rows >= self._first).nonzero(as_tuple=True)
         for place, id_ in zip(row.tolist(), rows[row, column].tolist(), strict=True):
             node, name, value = self._change(id_)
@@ -326,7 +327,9 @@ class FeatureEdits:
         known = {change: id_ for id_, change in self._table.items()}
         wrong = [change for change in edits.changes if change not in known]
         if wrong:
-            raise EditError(f"expected changes that are allowed, got {wrong[0]}; correct the edits.")
+            raise EditError(
+                f"expected changes that are allowed, got {wrong[0]}; correct the edits."
+            )
         own = torch.tensor([known[change] for change in edits.changes], dtype=torch.long)
         return torch.cat([own, PairEdits(self.pairs).row(edits.edges)])
 

@@ -68,9 +68,7 @@ class Builder:
                     atom.SetAtomicNum(self.numbering.elements[value])
                     atom.SetIsotope(0)
             elif slot < 2 * n:
-                where[n + column] = mol.AddAtom(
-                    chem.Atom(int(made.numbers[place, n + column]))
-                )
+                where[n + column] = mol.AddAtom(chem.Atom(int(made.numbers[place, n + column])))
                 mol.GetAtomWithIdx(where[n + column]).SetNoImplicit(True)
             elif slot < 3 * n:
                 mol.GetAtomWithIdx(slot - 2 * n).SetFormalCharge(CHARGES[value])

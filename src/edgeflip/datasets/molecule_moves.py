@@ -120,7 +120,9 @@ class MoleculeMoves:
     def describe(self) -> str:
         """What they forbid, in words that go on after "with"; empty for the defaults."""
         default, told = MoleculeMoves(), []
-        off = [name for name in ("bond", "replace", "attach", "drop") if getattr(self, name) is None]
+        off = [
+            name for name in ("bond", "replace", "attach", "drop") if getattr(self, name) is None
+        ]
         if off:
             told.append("no moves of the sort" + "s"[: len(off) > 1] + f" {', '.join(off)}")
         if self.elements != default.elements:
@@ -154,6 +156,10 @@ def _elements(given: Any) -> tuple[str, ...]:
             f"expected elements by their symbols, each once, got {shown(given)}; write ('C', 'N', 'O')."
         )
     return names
+
+
+ANY_MOVES = MoleculeMoves()
+"""The usual ones: bonds, elements, and terminal atoms."""
 
 
 @dataclass(frozen=True, order=True)

@@ -33,9 +33,7 @@ def symmetries(base: MoleculeArrays, labels: Ints) -> Ints:
     if not 1 < len(matches) <= MOST_SYMMETRIES:
         return identity
     found = np.array(matches, dtype=np.int64)
-    own = np.column_stack(
-        [base.numbers, base.charges, base.hydrogens, base.radicals, labels]
-    )
+    own = np.column_stack([base.numbers, base.charges, base.hydrogens, base.radicals, labels])
     found = found[(own[found] == own).all(axis=(1, 2))]
     rest = found[(found != identity).any(axis=1)]
     return np.concatenate([identity, rest])
