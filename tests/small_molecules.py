@@ -48,7 +48,7 @@ def random_oracle(seed: int) -> ModelOracle:
     model = GCNClassifier(num_features=9, num_classes=2, layers=(16, 16))
     with torch.no_grad():
         for weight in model.parameters():
-            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.4)
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.15)
     oracle = ModelOracle(model)
     graphs = [molecule_graph(text) for text in small_smiles(40)]
     with torch.no_grad():

@@ -143,7 +143,8 @@ class FeatureEdits:
     @cached_property
     def allowed(self) -> Tensor:
         """Ids of the moves that may be made, ascending [moves]."""
-        return torch.cat(list(self.groups.values())).sort().values
+        ids = [torch.empty(0, dtype=torch.long), *self.groups.values()]
+        return torch.cat(ids).sort().values
 
     @property
     def max_cost(self) -> int:
