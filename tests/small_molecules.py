@@ -12,7 +12,18 @@ import torch
 from edgeflip.datasets import MoleculeEdits, MoleculeMoves, molecule_graph
 from edgeflip.oracle import GCNClassifier, ModelOracle
 
-SEEDS = ("CCO", "CC(=O)N", "C1CC1", "c1ccco1", "CC#N", "CSC", "C=CCl", "C1CCNC1", "CC(C)(C)F", "c1ccncc1")
+SEEDS = (
+    "CCO",
+    "CC(=O)N",
+    "C1CC1",
+    "c1ccco1",
+    "CC#N",
+    "CSC",
+    "C=CCl",
+    "C1CCNC1",
+    "CC(C)(C)F",
+    "c1ccncc1",
+)
 
 
 @cache
@@ -37,7 +48,7 @@ def random_oracle(seed: int) -> ModelOracle:
     model = GCNClassifier(num_features=9, num_classes=2, layers=(16, 16))
     with torch.no_grad():
         for weight in model.parameters():
-            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.4)
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.15)
     oracle = ModelOracle(model)
     graphs = [molecule_graph(text) for text in small_smiles(40)]
     with torch.no_grad():

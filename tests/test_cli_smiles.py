@@ -94,7 +94,7 @@ def test_a_smiles_goes_in_and_a_sentence_two_smiles_and_a_similarity_come_out(
 
     model = ("--model", f"{folder / 'mine.py'}:build", "--weights", weights)
     page = tmp_path / "why.html"
-    code, out, _ = run(capsys, "explain", "--smiles", ASPIRIN, *model, "--out", page)
+    code, out, _ = run(capsys, "explain", "--smiles", ASPIRIN, *model, "--edges", "--out", page)
     assert code == 0
     assert out.startswith(f"{ASPIRIN}: ")
     assert "turns" in out
@@ -111,6 +111,21 @@ def test_a_smiles_goes_in_and_a_sentence_two_smiles_and_a_similarity_come_out(
     )
     # Between atoms the page may break the line.
     assert lines["becomes"] in page.read_text(encoding="utf-8").replace("<wbr>", "")
+
+
+def test_typed_edits_are_the_default_and_told_as_a_chemist_would(capsys, folder, weights, tmp_path):
+    model = ("--model", f"{folder / 'mine.py'}:build", "--weights", weights)
+    page = tmp_path / "why.html"
+    code, out, _ = run(capsys, "explain", "--smiles", ASPIRIN, *model, "--out", page)
+    assert code == 0
+    assert re.search(r"^(Adding|Replacing|Dropping|Making) ", out.removeprefix(f"{ASPIRIN}: "))
+    labels = ("SMILES", "becomes", "Tanimoto", "SA score")
+    assert all(any(line.startswith(label) for line in out.splitlines()) for label in labels)
+    assert page.read_text(encoding="utf-8").count("<svg") >= 1
+    code, out, _ = run(capsys, "explain", "--smiles", ASPIRIN, *model, "--json")
+    told = json.loads(out)
+    assert told["answer"]["space"]["kind"] == "molecule"
+    assert len(told["accessibility"]) == 2
 
 
 def test_in_80_columns_no_word_is_broken(capsys, monkeypatch):

@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from conftest import assert_sentence, make_graph
+import edgeflip
 from edgeflip import (
     Budget,
     Constraints,
@@ -18,7 +19,6 @@ from edgeflip import (
     PairEdits,
     Problem,
     SearchInterrupted,
-    explain,
     make_explainer,
     molecule_constraints,
     molecule_graph,
@@ -34,6 +34,11 @@ from edgeflip.testing import same_answer
 from edgeflip.testing.oracles import CountingOracle
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install 'edgeflip[chem]'")
+
+
+def explain(*arguments, **options):
+    """Bonds alone come and go; typed edits never leave anything but a molecule."""
+    return edgeflip.explain(*arguments, edits="edges", **options)
 
 
 class Bonds(torch.nn.Module):
@@ -359,14 +364,14 @@ def test_the_command_line_marks_it_and_verifies_either_answer(
     (tmp_path / "mine.py").write_text(MODEL)
     model = ("--model", f"{tmp_path / 'mine.py'}:{element}")
     file = tmp_path / "answer.json"
-    code, out = run(capsys, "explain", "--smiles", smiles, *model, "--out", file)
+    code, out = run(capsys, "explain", "--smiles", smiles, *model, "--edges", "--out", file)
     assert code == 0
     assert ("not a possible molecule" in " ".join(out.split())) is not possible
     assert CounterfactualSet.load_json(file).best.possible is possible
     code, out = run(capsys, "verify", file, *model)
     assert code == 0
     assert "Verified by asking" in out
-    _, out = run(capsys, "explain", "--smiles", smiles, *model, "--no-chemistry", "--json")
+    _, out = run(capsys, "explain", "--smiles", smiles, *model, "--edges", "--no-chemistry", "--json")
     entries = json.loads(out)["answer"]["counterfactuals"]
     assert not any("fault" in entry for entry in entries)
 

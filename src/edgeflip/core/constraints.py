@@ -179,7 +179,7 @@ class Constraints:
         toggles = torch.cat([added, removed])[None]
         return bool(self.on(space).check(toggles)[0]) and self.rules_allow(graph, edits)
 
-    def rules_allow(self, graph: Data, edits: EditSet) -> bool:
+    def rules_allow(self, graph: Data, edits: Any) -> bool:
         """Whether every rule accepts the edits."""
         return all(_ask(rule, graph, edits) for rule in self.rules)
 

@@ -143,7 +143,8 @@ class FeatureEdits:
     @cached_property
     def allowed(self) -> Tensor:
         """Ids of the moves that may be made, ascending [moves]."""
-        return torch.cat(list(self.groups.values())).sort().values
+        ids = [torch.empty(0, dtype=torch.long), *self.groups.values()]
+        return torch.cat(ids).sort().values
 
     @property
     def max_cost(self) -> int:
@@ -255,8 +256,7 @@ class FeatureEdits:
 
     def _features(self, rows: Tensor) -> Tensor:
         """The features after each set [rows, nodes, columns]."""
-        x = self.input.x
-        after = x.repeat(len(rows), 1, 1)
+        after: Tensor = self.input.x.repeat(len(rows), 1, 1)
         row, column = (rows >= self._first).nonzero(as_tuple=True)
         for place, id_ in zip(row.tolist(), rows[row, column].tolist(), strict=True):
             node, name, value = self._change(id_)

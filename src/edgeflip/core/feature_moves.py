@@ -104,7 +104,7 @@ class FeatureMoves:
         if self.nodes is not None:
             object.__setattr__(self, "nodes", frozenset(self.nodes))
         names = [*blocks, *self.grids]
-        columns = [c for each in blocks.values() for c in each]
+        columns: list[Any] = [c for each in blocks.values() for c in each]
         columns += [getattr(grid, "column", None) for grid in self.grids.values()]
         whole = all(isinstance(c, int) and not isinstance(c, bool) and c >= 0 for c in columns)
         if not whole or len(set(columns)) < len(columns) or len(set(names)) < len(names):

@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, eq=False)
 class MoveLevel:
-    """All sets of moves of one cost: so many of those that cost 1, so many of those that cost 2, …
+    """All sets of moves of one cost: so many of those that cost 1, and so many of those that cost 2.
 
     Sets that no check would let pass, such as two moves of one slot, are among them.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Protocol
 
 import torch
@@ -170,6 +171,9 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], EditSpace]] = {
     FeatureEdits.kind: FeatureEdits.from_dict,
 }
 
+# Rooms further down register these when they are loaded.
+_BROUGHT_BY = {"molecule": "edgeflip.datasets.molecule_edits"}
+
 
 def register_space(kind: str, read: Callable[[Mapping[str, Any]], EditSpace]) -> None:
     """Tell how saved answers about a kind of space are read.
@@ -188,6 +192,8 @@ def space_from_dict(payload: Mapping[str, Any]) -> EditSpace:
         ArtifactError: If nobody has told how such a space is read.
     """
     kind = payload.get("kind") if isinstance(payload, Mapping) else None
+    if kind in _BROUGHT_BY and kind not in _READERS:
+        import_module(_BROUGHT_BY[kind])
     if not isinstance(kind, str) or kind not in _READERS:
         raise ArtifactError(
             f"expected a space of a known kind ({', '.join(_READERS)}), got {shown(kind)}; import the "

@@ -1,13 +1,13 @@
 """A molecule as integers, and many edited versions of it at once: atoms, bond orders, hydrogens.
 
-Aromatic systems are kekulised, so that every bond has a whole order. Hydrogens that are no atoms are counts, so
-that valence is exact: an atom that is kept keeps its valence, and one that is replaced gets the lowest of
-its new element.
+Aromatic systems are kekulised, so that every bond has a whole order. Hydrogens that are no atoms are counts,
+so that valence is exact: an atom that is kept keeps its valence, and one that is replaced gets the lowest
+of its new element.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -116,7 +116,7 @@ class MoleculeArrays:
     @cached_property
     def degrees(self) -> Ints:
         """Number of bonds of each atom [n]."""
-        return self.at.sum(axis=0)
+        return np.asarray(self.at.sum(axis=0))
 
     @cached_property
     def totals(self) -> Ints:
@@ -126,7 +126,7 @@ class MoleculeArrays:
     @cached_property
     def plain(self) -> Flags:
         """Atoms whose bonds all have whole orders, so that their valence is known [n]."""
-        return ((self.orders == 0).astype(np.int64) @ self.at) == 0
+        return np.asarray(((self.orders == 0).astype(np.int64) @ self.at) == 0)
 
     @cached_property
     def ring_bonds(self) -> Flags:
@@ -276,10 +276,22 @@ def versions_of(base: MoleculeArrays, numbering: Numbering, rows: Ints) -> Versi
         new[row[fresh], column[fresh]] = np.stack([u, v, order], axis=1)[fresh]
         changed[row, u] = changed[row, v] = True
 
+    return _counted(
+        base,
+        Versions(numbers, charges, numbers, alive, orders, bonds, new, numbers, changed),
+        replaced,
+    )
+
+
+def _counted(base: MoleculeArrays, made: Versions, replaced: Flags) -> Versions:
+    """Versions with their hydrogens and degrees, bonds of atoms that went gone."""
+    numbers, alive, orders, bonds = made.numbers, made.alive, made.orders, made.bonds
+    new, changed, n = made.new, made.changed, base.count
+    count, empty = len(numbers), ((0, 0), (0, made.new.shape[1]))
     lost = ~(alive[:, base.ends[0]] & alive[:, base.ends[1]])
     if lost.any():
         orders[lost] = 0
-        bonds &= ~lost
+        bonds = bonds & ~lost
         row, bond = lost.nonzero()
         changed[row, base.ends[0][bond]] = changed[row, base.ends[1][bond]] = True
     sums, degrees = np.zeros_like(numbers), np.zeros_like(numbers)
@@ -290,9 +302,9 @@ def versions_of(base: MoleculeArrays, numbering: Numbering, rows: Ints) -> Versi
         np.add.at(sums, (row, place), new[row, column, 2])
         np.add.at(degrees, (row, place), 1)
         changed[row, place] = True
-    hydrogens = _hydrogens(base, numbers, charges, sums, replaced)
+    hydrogens = _hydrogens(base, numbers, made.charges, sums, replaced)
     hydrogens[~changed] = np.pad(np.broadcast_to(base.hydrogens, (count, n)), empty)[~changed]
-    return Versions(numbers, charges, hydrogens, alive, orders, bonds, new, degrees, changed)
+    return replace(made, bonds=bonds, hydrogens=hydrogens, degrees=degrees)
 
 
 def _hydrogens(

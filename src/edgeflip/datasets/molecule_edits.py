@@ -15,19 +15,17 @@ from torch_geometric.data import Batch, Data
 from edgeflip.core import (
     FREE,
     PAD,
-    SYMBOLS,
     Constraints,
     MoveLevel,
+    PairEdits,
+    PairSpace,
     fingerprint,
-    graph_from_dict,
     graph_to_dict,
     register_space,
     sorted_rows,
 )
 from edgeflip.datasets.chemistry import rdkit_chem, without_hydrogens
 from edgeflip.datasets.molecule_arrays import (
-    CHARGES,
-    VALENCES,
     WIDTH,
     Ints,
     MoleculeArrays,
@@ -37,6 +35,7 @@ from edgeflip.datasets.molecule_arrays import (
     versions_of,
 )
 from edgeflip.datasets.molecule_building import Builder
+from edgeflip.datasets.molecule_candidates import conceivable_moves
 from edgeflip.datasets.molecule_features import (
     Featured,
     OneByOne,
@@ -44,14 +43,20 @@ from edgeflip.datasets.molecule_features import (
     graphs_of,
 )
 from edgeflip.datasets.molecule_limits import Limits
-from edgeflip.datasets.molecule_moves import MoleculeEditSet, MoleculeMove, MoleculeMoves
+from edgeflip.datasets.molecule_moves import (
+    ANY_MOVES,
+    MoleculeEditSet,
+    MoleculeMove,
+    MoleculeMoves,
+)
+from edgeflip.datasets.molecule_naming import move_of
 from edgeflip.datasets.molecule_noise import NoisyMolecules
 from edgeflip.datasets.molecule_plainly import move_sets_plainly
 from edgeflip.datasets.molecule_reading import ReadMolecule, featuriser_for, read_molecule
+from edgeflip.datasets.molecule_saving import saved_molecule
 from edgeflip.datasets.molecule_symmetry import Symmetry
 from edgeflip.datasets.molecule_words import moves_in_words
-from edgeflip.errors import ArtifactError, ConstraintError, EdgeflipError, EditError, shown
-from edgeflip.support import read_settings
+from edgeflip.errors import ArtifactError, ConstraintError, EdgeflipError, EditError
 
 # Versions that are worked out at once.
 _AT_ONCE = 4096
@@ -78,7 +83,7 @@ class MoleculeEdits:
     """
 
     source: ReadMolecule
-    moves: MoleculeMoves = MoleculeMoves()
+    moves: MoleculeMoves = ANY_MOVES
     constraints: Constraints = FREE
     lost_rules: tuple[str, ...] = ()
 
@@ -97,7 +102,7 @@ class MoleculeEdits:
             GraphError: If it is no molecule, or its features cannot be made of one.
             ConstraintError: If nothing may change.
         """
-        space = cls(read_molecule(graph), moves or MoleculeMoves(), constraints)
+        space = cls(read_molecule(graph), moves or ANY_MOVES, constraints)
         space.limits.check_constraints()
         _ = space.featuriser
         if not len(space.allowed) or not space.max_cost:
@@ -146,7 +151,9 @@ class MoleculeEdits:
     @cached_property
     def _possible(self) -> Ints:
         """Every move that is possible by itself, ascending [moves]."""
-        ids = np.array(sorted(self._conceivable()), dtype=np.int64)
+        ids = np.array(
+            sorted(conceivable_moves(self.base, self.numbering, self.moves)), dtype=np.int64
+        )
         ids = ids[self.limits.leave_alone(ids)]
         rows = ids[:, None]
         return ids[self._sound(rows)] if len(ids) else ids
@@ -155,41 +162,6 @@ class MoleculeEdits:
     def allowed(self) -> Tensor:
         """Ids of the moves that may be made, ascending [moves]."""
         return torch.from_numpy(self._possible)
-
-    def _conceivable(self) -> Iterator[int]:
-        """Every move that its sort allows, possible or not."""
-        base, own, moves, n = self.base, self.numbering, self.moves, self.base.count
-        u, v = base.ends
-        free = base.plain & (base.numbers > 1) & (base.radicals == 0)
-        for atom in free.nonzero()[0].tolist():
-            if moves.replace and not base.charges[atom] and int(base.numbers[atom]) in VALENCES:
-                for value, number in enumerate(own.elements):
-                    if number != base.numbers[atom] and number in VALENCES:
-                        yield atom * WIDTH + value
-            if moves.drop and base.degrees[atom] == 1 and n > 2:
-                yield atom * WIDTH + own.dropped
-            if moves.attach and base.hydrogens[atom]:
-                for value, (_, order) in enumerate(own.attached):
-                    if order <= base.hydrogens[atom]:
-                        yield (n + atom) * WIDTH + value
-            if moves.charge and int(base.numbers[atom]) in VALENCES:
-                for value, charge in enumerate(CHARGES):
-                    if charge != base.charges[atom]:
-                        yield (2 * n + atom) * WIDTH + value
-        for bond, (one, two) in enumerate(zip(u.tolist(), v.tolist(), strict=True)):
-            if not (free[one] and free[two]):
-                continue
-            slot = int(own.pair(one, two))
-            if moves.bond:
-                orders = (order for order in (1, 2, 3) if order != base.orders[bond])
-                yield from (slot * WIDTH + order for order in orders)
-            if moves.rings and base.ring_bonds[bond]:
-                yield slot * WIDTH
-        if moves.rings:
-            apart = np.array(rdkit_chem().GetDistanceMatrix(base.mol))
-            near = (apart >= 4) & (apart <= 6) & free[:, None] & free[None]
-            for one, two in np.argwhere(np.triu(near)).tolist():
-                yield int(own.pair(one, two)) * WIDTH + 1
 
     @cached_property
     def groups(self) -> Mapping[str, Tensor]:
@@ -236,7 +208,7 @@ class MoleculeEdits:
     @property
     def has_rules(self) -> bool:
         """Whether there is anything that only RDKit, or a rule in Python, can tell."""
-        return bool(self.limits.rules.rules) or self.moves.has_slow_limits
+        return bool(self.constraints.own_rules) or self.moves.has_slow_limits
 
     @property
     def conditions(self) -> str:
@@ -309,7 +281,7 @@ class MoleculeEdits:
         if self.moves.has_slow_limits and not self.limits.slow_ones_keep(self._mols(ids)[0]):
             return False
         (edits,) = self.edits(ids)
-        return self.limits.rules.rules_allow(self.input, edits)
+        return self.limits.rules_allow(edits)
 
     # All sets of one cost.
 
@@ -336,7 +308,7 @@ class MoleculeEdits:
         except (EdgeflipError, ValueError):
             return False
         slow = not self.moves.has_slow_limits or self.limits.slow_ones_keep(mol)
-        return slow and self.limits.rules.rules_allow(self.input, edits)
+        return slow and self.limits.rules_allow(edits)
 
     # What becomes of the input.
 
@@ -393,27 +365,8 @@ class MoleculeEdits:
         return found
 
     def _move(self, id_: int) -> MoleculeMove:
-        base, own, n = self.base, self.numbering, self.base.count
-        slot, value = divmod(id_, WIDTH)
-        nodes = self.source.nodes
         (kind,) = self.kinds_of(np.array([id_])).tolist()
-        if slot >= 3 * n:
-            ends = own.ends(np.array([slot]))
-            u, v = int(ends[0][0]), int(ends[1][0])
-            bond = base.bond_of[u, v]
-            was = "" if bond < 0 else str(base.orders[bond])
-            pair = tuple(sorted((int(nodes[u]), int(nodes[v]))))
-            return MoleculeMove(kind, pair, str(value) if value else "", was)
-        atom = slot % n
-        symbol = SYMBOLS[base.numbers[atom] - 1]
-        node = (int(nodes[atom]),)
-        if kind == "charge":
-            return MoleculeMove(kind, node, f"{CHARGES[value]:+d}", f"{base.charges[atom]:+d}")
-        if kind == "attach":
-            number, order = own.attached[value]
-            return MoleculeMove(kind, node, "=" * (order > 1) + SYMBOLS[number - 1], symbol)
-        to = "" if kind == "drop" else SYMBOLS[own.elements[value] - 1]
-        return MoleculeMove(kind, node, to, symbol)
+        return move_of(self.source, self.numbering, kind, id_)
 
     @cached_property
     def _id_of(self) -> dict[MoleculeMove, int]:
@@ -455,7 +408,7 @@ class MoleculeEdits:
 
     # Copies, files, and back.
 
-    def on(self, noisy: Data, rows: Tensor) -> tuple[NoisyMolecules, Tensor]:
+    def on(self, noisy: Data, rows: Tensor) -> tuple[Any, Tensor]:
         """Typed edits on a copy with noise: the noise is put on the edited molecules."""
         return NoisyMolecules(self, noisy), rows
 
@@ -465,28 +418,9 @@ class MoleculeEdits:
         Raises:
             ConstraintError: If rules are missing, or the constraints are others.
         """
-        if constraints is None:
-            if self.lost_rules:
-                raise ConstraintError(
-                    "expected the constraints of the call, of whose rules only the names were kept "
-                    f"({', '.join(self.lost_rules)}), got none; pass constraints=."
-                )
-            return self
-        if not isinstance(constraints, Constraints):
-            raise ConstraintError(
-                f"expected the constraints that the answer was made under, got {shown(constraints)}; pass "
-                "those of the call to explain."
-            )
-        if constraints.to_dict() != self._plain_constraints():
-            raise ConstraintError(
-                "expected the constraints that the answer was made under, got others; pass those of the "
-                "call to explain."
-            )
-        return replace(self, constraints=constraints, lost_rules=())
-
-    def _plain_constraints(self) -> dict[str, Any]:
-        own = self.constraints.to_dict()
-        return {**own, "rules": [*own["rules"], *self.lost_rules]}
+        pairs = PairSpace.of(self.input)
+        edges = PairEdits(pairs, self.constraints, lost_rules=self.lost_rules)
+        return replace(self, constraints=edges.under(constraints).constraints, lost_rules=())
 
     def to_dict(self) -> dict[str, Any]:
         """Graph, sorts of moves and constraints; rules by name.
@@ -494,17 +428,19 @@ class MoleculeEdits:
         Raises:
             ArtifactError: If the features are made by a function, which no file can keep.
         """
+        moves = self.moves.to_dict()
         if callable(self.moves.features):
             raise ArtifactError(
                 "expected features that a file can name ('ogb-like', 'atom-types'), got a function; the "
                 "answer can be used, not saved."
             )
+        own = self.constraints.to_dict()
         return {
             "kind": self.kind,
             "graph": graph_to_dict(self.input),
             "fingerprint": fingerprint(self.input),
-            "moves": self.moves.to_dict(),
-            "constraints": self._plain_constraints(),
+            "moves": moves,
+            "constraints": {**own, "rules": [*own["rules"], *self.lost_rules]},
         }
 
     @classmethod
@@ -514,35 +450,10 @@ class MoleculeEdits:
         Raises:
             ArtifactError: If it is incomplete, or the graph is not the one that was saved.
         """
-        saved = read_settings(_SavedSpace, payload, where="a saved space", error=ArtifactError)
-        graph = graph_from_dict(saved.graph)
-        if fingerprint(graph) != saved.fingerprint:
-            raise ArtifactError(
-                "expected the molecule that was explained, got one that is not the one (its fingerprint "
-                "differs); explain it again."
-            )
-        plain = dict(saved.constraints)
-        rules = plain.pop("rules", [])
-        kept = ["stays_connected"] if plain.get("keep_connected") else []
-        lost = tuple(name for name in rules if name not in kept)
-        moves = read_settings(
-            MoleculeMoves, saved.moves, where="the moves of a saved space", error=ArtifactError
-        )
-        constraints = Constraints.from_dict({**plain, "rules": []})
-        space = cls(read_molecule(graph), moves, constraints, lost)
+        saved = saved_molecule(payload)
+        space = cls(read_molecule(saved.graph), saved.moves, saved.constraints, saved.lost_rules)
         space.limits.check_constraints()
         return space
-
-
-@dataclass(frozen=True)
-class _SavedSpace:
-    """What `MoleculeEdits.to_dict` gives."""
-
-    kind: str
-    graph: Mapping[str, Any]
-    fingerprint: str
-    moves: Mapping[str, Any]
-    constraints: Mapping[str, Any]
 
 
 register_space(MoleculeEdits.kind, MoleculeEdits.from_dict)

@@ -1,4 +1,4 @@
-"""What must stay in a molecule under typed edits: frozen atoms, scaffold, weight, similarity, accessibility."""
+"""What must stay in a molecule under typed edits: atoms, scaffold, weight, similarity, accessibility."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Limits:
         self._read, self._moves, self._numbering = read, moves, numbering
         self._constraints = constraints
         # A molecule stays whole in any case.
-        self.rules = Constraints(rules=constraints.own_rules)
+        self._rules = Constraints(rules=constraints.own_rules)
 
     def check_constraints(self) -> None:
         """Refuse constraints that speak of edges that come and go.
@@ -53,6 +53,10 @@ class Limits:
                     f"expected constraints for typed edits, got {name}, which speaks of edges that come and "
                     "go; leave it out, or edit edges (edits='edges')."
                 )
+
+    def rules_allow(self, edits: Any) -> bool:
+        """Whether every rule of the user's accepts typed edits."""
+        return self._rules.rules_allow(self._read.graph, edits)
 
     def describe(self, lost_rules: Iterable[str]) -> str:
         """All limits in words; empty where there are none."""
@@ -76,10 +80,12 @@ class Limits:
         from rdkit.Chem.Scaffolds import MurckoScaffold
 
         base = self._read.base
+        find: Any = MurckoScaffold.GetScaffoldForMol
         mol = rdkit_chem().Mol(base.mol)
         for atom in mol.GetAtoms():
             atom.SetIntProp("_place", atom.GetIdx())
-        kept = [a.GetIntProp("_place") for a in MurckoScaffold.GetScaffoldForMol(mol).GetAtoms()]
+        core = find(mol)
+        kept = [a.GetIntProp("_place") for a in core.GetAtoms()]
         found = np.zeros(base.count, dtype=np.bool_)
         found[kept] = True
         return found
@@ -139,7 +145,7 @@ class Limits:
     def _are_whole(self, made: Versions) -> Flags:
         """Which versions are in no more parts than the molecule; only opened rings can make more."""
         base, n = self._read.base, self._read.base.count
-        fine = made.alive.any(axis=1)
+        fine = np.asarray(made.alive.any(axis=1))
         u, v = base.ends
         opened = (~made.bonds & made.alive[:, u] & made.alive[:, v]).sum(axis=1)
         if not bool((opened > 0).any()):

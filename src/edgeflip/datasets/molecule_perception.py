@@ -1,7 +1,7 @@
 """What chemists perceive in edited molecules: aromatic bonds, hybridisation, rings, stereocentres.
 
-It agrees with RDKit and is worked out for many versions at once. RDKit itself is asked where an edit touches a ring,
-once for all versions that do the same there, and where symmetry may have undone a stereocentre.
+It agrees with RDKit and is worked out for many versions at once. RDKit itself is asked where an edit touches
+a ring, once for all versions that do the same there, and where symmetry may have undone a stereocentre.
 """
 
 from __future__ import annotations
@@ -197,9 +197,7 @@ class Perception:
                     aromatic[row, m + column],
                 )
             )
-        one, two, orders, flags = (
-            np.concatenate([part[i] for part in parts] * (1 if i < 0 else 1)) for i in range(4)
-        )
+        one, two, orders, flags = (np.concatenate([part[i] for part in parts]) for i in range(4))
         source, target = np.concatenate([one, two]), np.concatenate([two, one])
         order = np.argsort(source * max(1, int(made.alive.sum())) + target)
         both = np.stack([source[order], target[order]])
@@ -212,7 +210,7 @@ class Perception:
         alive, tables = made.alive, self._tables
         numbers, charges = made.numbers[alive], made.charges[alive]
         degrees = (made.degrees + made.hydrogens)[alive]
-        n, width = self._base.count, alive.shape[1] - self._base.count
+        width = alive.shape[1] - self._base.count
         radicals = np.broadcast_to(np.pad(self._base.radicals, (0, width)), alive.shape)[alive]
         size = len(numbers)
         explicit = np.bincount(bonds.ends[0], weights=bonds.orders, minlength=size).astype(np.int64)
@@ -232,7 +230,6 @@ class Perception:
             count = explicit - np.bincount(bonds.ends[0], minlength=size)
             electrons = self._electrons(numbers, charges, degrees, radicals, count)
             found[flat & self._conjugated(numbers, degrees, electrons, bonds)] = _SP2
-        del n
         return np.asarray(found)
 
     def _electrons(

@@ -24,7 +24,7 @@ _MORE_BONDS = {"P": (3, 5), "S": (2, 4, 6), "Se": (2, 4, 6)}
 def move_sets_plainly(space: MoleculeEdits, cost: int) -> Iterator[MoleculeEditSet]:
     """All sets of a cost that are molecules within the limits, one of those that symmetry makes the same."""
     plain = _Plain(space)
-    prices = {place: price for place, price in enumerate(plain.prices)}
+    prices = dict(enumerate(plain.prices))
     seen: set[Any] = set()
     for chosen in costs_plainly(prices, cost):
         moves = [plain.moves[place] for place in chosen]
@@ -171,7 +171,7 @@ class _Plain:
             if symbol not in _VALENCE:
                 return -1
             change = -abs(charge) if symbol in ("C", "Si") else charge
-            return _VALENCE[symbol] + (-charge if symbol == "B" else change) - now
+            return int(_VALENCE[symbol] + (-charge if symbol == "B" else change) - now)
         then = sum(order for ends, order in self._orders.items() if node in ends)
         touched = {ends for ends in {*orders, *self._orders} if node in ends}
         if all(orders.get(ends) == self._orders.get(ends) for ends in touched):
@@ -181,8 +181,8 @@ class _Plain:
             if not known:
                 return -1
             spare = known[0] - now
-            return spare if not spare or known[0] == _MORE_BONDS[symbol][0] else -1
-        return int(before) + then - now
+            return int(spare) if not spare or known[0] == _MORE_BONDS[symbol][0] else -1
+        return int(int(before) + then - now)
 
     def _is_strained(
         self, atoms: dict[int, Any], orders: dict[frozenset[int], int], fresh: set[int]

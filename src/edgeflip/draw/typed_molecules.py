@@ -1,4 +1,4 @@
-"""Typed edits drawn: the molecule before and after, every kept atom at one place, only the change in colour."""
+"""Typed edits drawn: the molecule before and after, kept atoms at one place, only the change in colour."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _Marks = tuple[set[int], set[tuple[int, int]]]
 
 
 def _changed(space: MoleculeEdits, edits: MoleculeEditSet) -> tuple[_Marks, _Marks]:
-    """Atoms and bonds, by their places in the input: those that go or change, and those that come or changed."""
+    """Atoms and bonds by their places in the input: those that go or change, and those that come."""
     owners, base = space.source.owners, space.base
     gone: _Marks = (set(), set())
     new: _Marks = (set(), set())
@@ -133,7 +133,7 @@ class _Sketched:
             fixed = {own: Point2D(*like.places[other]) for other, own in match.items()}
         rdDepictor.Compute2DCoords(mol, coordMap=fixed, canonOrient=like is None)
         found = mol.GetConformer()
-        self.places = [
+        self.places: list[Point] = [
             (found.GetAtomPosition(i).x, found.GetAtomPosition(i).y)
             for i in range(mol.GetNumAtoms())
         ]

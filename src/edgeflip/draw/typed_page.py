@@ -25,7 +25,7 @@ def typed_page(answer: CounterfactualSet, title: str = "", home: str = "") -> st
     entries = ranked(answer)[:_ROWS]
     sentence = headline(answer, entries[0] if entries else None)
     link = f'<a class="tools" href="{plain_text(home)}">All answers</a>' if home else ""
-    pictures = [draw_answer(answer, entry) for entry in entries[:_DRAWN] or [None]]
+    pictures = [draw_answer(answer, entry) for entry in entries[:_DRAWN]] or [draw_answer(answer)]
     figures = "".join(f"<figure>{svg_file(picture.scene)}</figure>" for picture in pictures)
     rows = "".join(
         "<tr>"

@@ -32,15 +32,15 @@ def space_of(
     constraints = constraints_on(graph, given)
     if wanted is None:
         typed = _typed_by_default(explainer, graph, constraints, given)
-        return typed or PairEdits.of(graph, constraints, given["fill"])
+        return PairEdits.of(graph, constraints, given["fill"]) if typed is None else typed
     if wanted == EDGES:
         return PairEdits.of(graph, constraints, given["fill"])
     if wanted == TYPED:
         wanted = MoleculeMoves()
     if not hasattr(wanted, "space_of") or isinstance(wanted, type):
         raise ConfigError(
-            f"expected edits as 'edges', 'typed', MoleculeMoves(...) or FeatureMoves(...), got {shown(wanted)}; "
-            "import these from edgeflip."
+            f"expected edits as 'edges', 'typed', MoleculeMoves(...) or FeatureMoves(...), got "
+            f"{shown(wanted)}; import these from edgeflip."
         )
     space: EditSpace = wanted.space_of(graph, constraints, given["fill"])
     if explainer.spaces is not None and space.kind not in explainer.spaces:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from edgeflip.core import PAD, candidate_keys, first_occurrences, widened
-from edgeflip.search.minimal import Forms, without_supersets
+from edgeflip.core import PAD, EditSpace, candidate_keys, first_occurrences, widened
+from edgeflip.search.minimal import forms_of, without_supersets
 from edgeflip.search.ranking import SCORE_DECIMALS, best_first
 
 
@@ -40,21 +40,19 @@ class FlipStore:
 
     Args:
         score: Scores flips from their moves and outputs [flips].
-        costs: What moves cost; any shape.
+        space: Whose moves they are.
         minimal: Whether flips that contain another one will be left out in the end.
-        forms: What sets are known by, where that is not their moves alone.
     """
 
     def __init__(
         self,
         score: Callable[[Tensor, Tensor], Tensor],
-        costs: Callable[[Tensor], Tensor],
+        space: EditSpace,
         *,
         minimal: bool,
-        forms: Forms | None = None,
     ) -> None:
-        self._score, self._costs, self._minimal = score, costs, minimal
-        self._forms = forms
+        self._score, self._costs, self._minimal = score, space.costs, minimal
+        self._forms = forms_of(space)
         self._rows: list[Tensor] = []
         self._found_at: list[Tensor] = []
         self._outputs: list[Tensor] = []

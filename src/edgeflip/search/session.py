@@ -16,7 +16,7 @@ from edgeflip.errors import EditError
 from edgeflip.oracle import Budget, MeteredOracle, SearchEnded, checked_answers
 from edgeflip.search.asked import AskedLog
 from edgeflip.search.flips import FlipStore, count_moves
-from edgeflip.search.minimal import Reductions, forms_of
+from edgeflip.search.minimal import Reductions
 from edgeflip.search.outcome import Outcome
 from edgeflip.search.problem import GoalT, Problem, SpaceT
 from edgeflip.search.ranking import (
@@ -105,8 +105,7 @@ class Search(Generic[SpaceT, GoalT]):
         self.ring: int | None = None
         self.tried: list[int] | None = None
         self.proposals = self.rejected = 0
-        forms = forms_of(problem.space)
-        self.store = FlipStore(self.scores, problem.space.costs, minimal=minimal, forms=forms)
+        self.store = FlipStore(self.scores, problem.space, minimal=minimal)
         self._stop_after = self.selection.enough if stops_at_first else None
         self._watch = watch
         self.oracle.on_asked = None if watch is None else self._tell
