@@ -107,6 +107,7 @@ class Metric:
         """The 95 % interval of an average, by seed and graph: Wilson's, or by a bootstrap over graphs.
 
         Example:
+            >>> from edgeflip.metrics import METRICS
             >>> low, high = METRICS["validity"].interval({(0, graph): 1.0 for graph in range(100)})
             >>> f"{low:.2f} to {high:.2f}"
             '0.96 to 1.00'
