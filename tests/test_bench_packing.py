@@ -108,9 +108,12 @@ def test_a_run_knows_its_commit_and_says_where_it_can_be_gone_on_with(
 def test_a_long_run_goes_on_in_a_later_clone_from_what_the_repository_holds(
     tmp_path, monkeypatch, capsys
 ):
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@b.c")
+
     def git(place, *words):
-        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-        command = ["git", "-C", str(place), *who, *words]
+        command = ["git", "-C", str(place), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     # A repository with nothing in it but a package that adds a row whenever it is run.
@@ -129,7 +132,14 @@ def test_a_long_run_goes_on_in_a_later_clone_from_what_the_repository_holds(
     monkeypatch.setenv("ROWS", str(rows))
 
     def long_run(home):
-        words = ["fake", "--home", str(tmp_path / home), "--repository", str(repository)]
+        words = [
+            "fake",
+            "--commit",
+            "--home",
+            str(tmp_path / home),
+            "--repository",
+            str(repository),
+        ]
         assert run_path(str(ROOT / "tools" / "long_run.py"))["main"](words) == 0
         return capsys.readouterr().out
 
@@ -140,6 +150,13 @@ def test_a_long_run_goes_on_in_a_later_clone_from_what_the_repository_holds(
     assert "unpacked to" in long_run("later")
     got = (tmp_path / "later" / "fake" / "results.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["graph"] for line in got] == [0, 1]
+    log = git(repository, "log", "--format=%s").splitlines()
+    assert log == [
+        "Journal of the run 'fake': 2 rows",
+        "second",
+        "Journal of the run 'fake': 1 rows",
+        "first",
+    ]
 
 
 _ADDS_A_ROW = """

@@ -104,15 +104,17 @@ def cause_tables(
         told = sorted(own, key=lambda cause: not cause.found)[:1]
         state = "open" if not told else "found" if told[0].found else "not found"
         counts[state] += 1
-        why = told[0].why if told else _OPEN
-        words = why if state != "not found" else f"not found: {why}"
+        words = told[0].why if told else _OPEN
+        if state == "not found":
+            words = f"not found: {words}"
+        elif state == "found":
+            words = f"{words} Without it: {told[0].moved}."
         rows.append(
             TableRow(
                 cell_head(results, cell),
                 (
                     *written_cell(cell),
                     words,
-                    told[0].moved if told and told[0].moved else NOTHING,
                     told[0].command if told else NOTHING,
                 ),
                 cell.dataset,
@@ -125,7 +127,7 @@ def cause_tables(
         f"for {counts['not found']}, and is open for {counts['open']}. A cause is found if a change of the "
         "named kind moves the cell into its interval; the command repeats it.",
         head=("Dataset", "Method", "Measure"),
-        columns=("ours", "95 % interval", "published", "verdict", "cause", "moves to", "command"),
+        columns=("ours", "95 % interval", "published", "verdict", "cause", "command"),
         rows=tuple(rows),
     )
     return [table] if rows else []

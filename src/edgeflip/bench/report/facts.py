@@ -37,6 +37,8 @@ def _method_table(results: Results) -> ReportTable:
         settings = ", ".join(
             f"{key} = {_plain(v)}" for key, v in (method.get("settings") or {}).items()
         )
+        if method.get("learns_from") == "explained":
+            settings = f"{settings}; learned from the explained graphs".removeprefix("; ")
         profile = str(method.get("profile") or usual or NOTHING)
         where = ", ".join(results.title(name) for name in method.get("datasets") or ()) or "all"
         chemistry = "kept" if method.get("chemistry") else "not asked"

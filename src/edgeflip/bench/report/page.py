@@ -81,6 +81,7 @@ class Report:
         facts = [
             ("Command", without_paths(str(meta.get("command") or ""))),
             ("Started", str(meta.get("started") or "")),
+            ("Commit", str(meta.get("commit") or "")),
             ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
             ("Machine", str(meta.get("machine") or "")),
             ("Profile", str(self.results.spec.get("profile") or "")),

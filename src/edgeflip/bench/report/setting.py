@@ -68,18 +68,18 @@ def _links_table(results: Results) -> ReportTable:
                     methods.append(row["method"])
                 fits.append(row)
         for methods, fits in known.values():
-            head = (results.title(dataset), ", ".join(map(results.label, methods)))
+            who = ", ".join(map(results.label, methods))
             numbers = (_auc(results, dataset, methods, fits),)
-            rows.append(TableRow(head, (*_shape(fits[0]["links"]), numbers), dataset))
+            head = (results.title(dataset), "+OH" if fits[0]["links"].get("one_hot") else "-OH")
+            rows.append(TableRow(head, (*_shape(fits[0]["links"]), numbers, who), dataset))
     return ReportTable(
         key="links",
         title="Link predictors: their shape, training and validation AUC",
         note="Validation AUC with pairs oriented as published / with every pair in one order: where "
         "negatives come in either order and edges do not, the order betrays some of them. The paper's value "
         "in parentheses. A share of supervision edges between two numbers is drawn anew every epoch.",
-        head=("Dataset", "Asked by"),
+        head=("Dataset", "Class"),
         columns=(
-            "class",
             "encoder",
             "dropout",
             "decoder",
@@ -88,9 +88,10 @@ def _links_table(results: Results) -> ReportTable:
             "negatives",
             "epochs, batch, rate",
             "validation AUC",
+            "asked by",
         ),
         rows=tuple(rows),
-        methods=("",) * 8 + ("links",),
+        methods=("",) * 7 + ("links",),
     )
 
 
@@ -98,7 +99,6 @@ def _shape(links: Mapping[str, Any]) -> tuple[str, ...]:
     shape, training = links.get("predictor") or {}, links.get("training") or {}
     low, high = training.get("disjoint_low"), training.get("disjoint")
     return (
-        "+OH" if links.get("one_hot") else "-OH",
         f"{shape.get('encoder_layers')} × {shape.get('encoder_width')}",
         f"{shape.get('dropout')}",
         " / ".join(map(str, shape.get("decoder") or ())) or NOTHING,
