@@ -38,8 +38,8 @@ from torch_geometric.data import Data
 from edgeflip import Budget, GCNClassifier, ModelOracle, explain_into, load_dataset, make_explainer
 from edgeflip.core import PairSpace
 from edgeflip.datasets import generated_graphs
-from edgeflip.draw import Curve, CurvePanel, Picture, curve_chart
-from edgeflip.draw.axes import log_scale, log_ticks
+from edgeflip.draw import Curve, CurvePanel, Picture, Scale, curve_chart
+from edgeflip.draw.axes import even_ticks, log_scale, log_ticks
 from edgeflip.support import cpu_seconds
 from edgeflip.training import oracle_for
 
@@ -243,18 +243,21 @@ def draw(rows: Mapping[str, Sequence[dict[str, Any]]]) -> Picture:
     """Time and peak memory of both kinds, on logarithmic axes."""
     panels = []
     for kind, found in rows.items():
-        what = "a number of graphs" if kind == "graphs" else "a graph of so many nodes"
-        for name, unit in (("cpu", "CPU seconds"), ("peak", "peak MB")):
+        for name, unit in (("cpu", "CPU seconds"), ("peak", "Peak MB")):
             points = tuple((float(row["count"]), float(row[name])) for row in found)
             across, up = (log_scale(column) for column in zip(*points, strict=True))
+            ticks = log_ticks(up)
+            if name == "peak":
+                up = Scale(0.0, 1.15 * max(value for _, value in points))
+                ticks = even_ticks(up.low, up.high, 5)
             panels.append(
                 CurvePanel(
-                    f"{unit} of {what}: power {exponent(found, name):.2f}",
+                    f"{unit}: power {exponent(found, name):.2f} of the {kind}",
                     (Curve("", points, points),),
                     kind,
                     across,
                     up,
-                    tuple(log_ticks(up)),
+                    tuple(ticks),
                     tuple(log_ticks(across)),
                     is_ours=True,
                 )
@@ -263,7 +266,7 @@ def draw(rows: Mapping[str, Sequence[dict[str, Any]]]) -> Picture:
         curve_chart(
             panels,
             "What more graphs, and larger ones, cost",
-            "Both axes count factors: a straight line is a power of what is below.",
+            "On the left both axes count factors: a straight line is a power of what is below.",
         )
     )
 
