@@ -78,6 +78,7 @@ ARGUMENTS = {
     "redraw": ("{report}", "size.svg"),
     "speed": (f"{SMALL} --rounds 1 --other random --models {{tmp}}", "| ba_2motifs | 2 |"),
     "startup": ("--rounds 1 --only 'edgeflip --version'", "| edgeflip --version |"),
+    "together": (f"{SMALL} --rounds 1 --models {{tmp}}", "| ba_2motifs | 2 |"),
     "two_versions": (f"{FOLDER.parent / 'src'} {SMALL} --rounds 1 --methods random", "| random |"),
     "subgraphx": ("--profile smoke --graphs 1 --rollouts 1 --json", "explain_speedup"),
 }
