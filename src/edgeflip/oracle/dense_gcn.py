@@ -28,8 +28,8 @@ _CHUNK_VALUES, _SEARCH_VALUES = 215_000, 80_000
 # By how much all channels that are left out may move a logit, or the difference of two, together.
 _NEGLIGIBLE = 1e-6
 
-# Channels are kept in groups of so many: products of other widths round differently with the number of rows, so
-# that a version of a graph would get other last digits in a block of another size.
+# Channels are kept in groups of so many: products of other widths round differently with the number of
+# rows, so that a version of a graph would get other last digits in a block of another size.
 _LANES = 16
 
 # Of narrower layers, or where fewer of the products can be saved, sorting channels out is not worth its
