@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ _CPU = 0.9
 
 # Tasks of one dataset: as many as may wait in the memory of the cluster at once.
 _WINDOW = 2_000
+
+# Seconds to wait for a cluster to answer.
+_PATIENCE = 10.0
 
 # How often a piece is tried alone.
 _TRIES = 2
@@ -199,6 +203,7 @@ def ray_pool(
 def _connect(ray: Any, address: str | None) -> None:
     """Join a cluster: the named one, the one that `RAY_ADDRESS` names, or one of this machine alone."""
     try:
+        _knock(address)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = f"at {address}" if address else "here"
@@ -206,6 +211,13 @@ def _connect(ray: Any, address: str | None) -> None:
             f"expected a Ray cluster {where}, got {one_line(error)}; start one with 'ray start --head', or "
             "give its address."
         ) from error
+
+
+def _knock(address: str | None) -> None:
+    """See that somebody answers at an address; Ray itself would wait there for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
 
 
 def _checked_workers(ray: Any, workers: int | None) -> int:

@@ -64,7 +64,7 @@ class AskedLog:
         nearest = np.maximum.accumulate(np.maximum.reduceat(margins, starts))[1:].tolist()
         kept: list[Step] = []
         for (calls, ring, smallest, _), best in zip(self._blocks, nearest, strict=True):
-            best = _in_short(best)
+            best = in_short(best)
             step = Step(calls, best, None if math.isinf(smallest) else int(smallest), ring)
             last = kept[-1] if kept else None
             if last is None or (last.margin, last.smallest, last.ring) != (
@@ -76,7 +76,7 @@ class AskedLog:
         return tuple(kept)
 
 
-def _in_short(margin: float) -> float:
+def in_short(margin: float) -> float:
     """A margin without its last digits; one that reached the goal stays above 0."""
     if not math.isfinite(margin):
         return margin

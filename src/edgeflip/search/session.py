@@ -14,7 +14,7 @@ from torch import Tensor
 from edgeflip.core import Edits, FactualSubgraph, Level, padded
 from edgeflip.errors import EditError
 from edgeflip.oracle import Budget, MeteredOracle, SearchEnded, checked_answers
-from edgeflip.search.asked import AskedLog
+from edgeflip.search.asked import AskedLog, in_short
 from edgeflip.search.flips import FlipStore, count_moves
 from edgeflip.search.minimal import Reductions
 from edgeflip.search.outcome import Outcome
@@ -393,7 +393,7 @@ class Search(Generic[SpaceT, GoalT]):
     def _margin(self, outputs: Tensor) -> float:
         """The best margin of some outputs, −∞ if there is none."""
         margins = self.goal.margins(outputs).nan_to_num(nan=-math.inf)
-        return float(margins.max()) if margins.numel() else -math.inf
+        return in_short(float(margins.max())) if margins.numel() else -math.inf
 
     def scores(self, rows: Tensor, outputs: Tensor, shares: Tensor | None = None) -> Tensor:
         """Scores of flips, see `features` [flips]."""
