@@ -49,6 +49,7 @@ def ways_of(bundle: DatasetBundle, profile: str, others: Sequence[str]) -> Ways:
         "100 kept, searched to the end": (ours(**certain), {"keep": 100}),
         "robust=8": (ours(), {"robust": 8, "noise": noise}),
         "stable=8": (ours(), {"stable": 8, "noise": noise}),
+        "stable=8, 100 kept": (ours(), {"stable": 8, "noise": noise, "keep": 100}),
         **{
             f"{name}, 20 kept": (make_explainer(name, dataset=bundle.name, profile=profile), {})
             for name in others

@@ -24,6 +24,8 @@ def test_a_run_measures_trust_where_it_is_asked_and_the_report_has_its_table(tmp
         assert row["transfer_same_kind"] in (None, 0.0, 0.5, 1.0)
         assert row["feasibility"] in (0.0, 1.0)
         assert row["transfer_other_kind"] is None
+        assert row["instability"] is None or row["instability"] >= 0
+    assert any(row["instability"] is not None for row in found)
     plain = [row for row in rows_of(tmp_path / "plain") if row["found"]]
     assert all(row["nearest_real"] is None for row in plain)
     results = read_results(tmp_path / "run")

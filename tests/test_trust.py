@@ -137,6 +137,10 @@ def test_distances_are_shares_of_surroundings():
     assert 0 < RealGraphs([graphs[5]]).nearest(fewer) < 1
     assert RealGraphs([graphs[5]]).usual() is None
     assert 0 < real.usual(label) < 1
+    place = real.nearest_place(graphs[5], label)
+    assert place != 5
+    assert int(graphs[place].y) == label
+    assert 0 < RealGraphs([graphs[place]]).nearest(graphs[5]) < 1
 
 
 def test_edge_attributes_and_features_tell_surroundings_apart():

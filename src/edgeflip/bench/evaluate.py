@@ -270,6 +270,7 @@ class Evaluation:
             same_kind=self.ground.other_oracles,
             real=self.ground.real_graphs,
             embed=partial(embeddings_of, self.ground.oracle) if self.ground.spec.trust else None,
+            neighbour=self._neighbour(attempt) if METRICS["instability"] in metrics else None,
             **replaced,
         )
         values: Row = dict.fromkeys((metric.name for metric in metrics), None)
@@ -277,6 +278,17 @@ class Evaluation:
             with _noted([row]):
                 values[metric.name] = metric.of(case)
         return values
+
+    def _neighbour(self, attempt: _Attempt) -> CounterfactualSet | None:
+        """The answer for the training graph that is nearest to a graph that was answered, of its class."""
+        real, answer = self.ground.real_graphs, attempt.answer
+        if real is None or isinstance(answer, Exception) or not answer.found:
+            return None
+        place = real.nearest_place(attempt.graph, truth_of(attempt.graph))
+        if place is None:
+            return None
+        found = self._attempts([self.ground.bundle.train[place]])[0].answer
+        return None if isinstance(found, Exception) else found
 
     @cached_property
     def _not_replaced(self) -> Mapping[str, Any]:

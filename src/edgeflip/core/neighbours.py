@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 _Names: TypeAlias = npt.NDArray[np.uint64]
 _Numbers: TypeAlias = npt.NDArray[np.int64]
+_Shares: TypeAlias = npt.NDArray[np.float64]
 
 _ROUNDS = 3
 
@@ -60,7 +61,15 @@ class RealGraphs:
             graph: Any graph.
             label: Only those of this class are looked at; None for all.
         """
-        return self._nearest(surroundings(graph), label)
+        return self._distance(surroundings(graph), self._members(label))
+
+    def nearest_place(self, graph: Data, label: int | None = None) -> int | None:
+        """The place of the nearest of them that is not the same, None where there is none."""
+        members = self._members(label)
+        shares = self._shares(surroundings(graph), members)
+        shares[shares == 1.0] = -1.0
+        best = int(shares.argmax()) if len(shares) else 0
+        return int(members[best]) if len(shares) and shares[best] >= 0 else None
 
     def usual(self, label: int | None = None) -> float | None:
         """Median distance of one of them to the nearest other one of its class; None where that is alone."""
@@ -72,20 +81,18 @@ class RealGraphs:
         members = self._members(label)
         step = max(1, len(members) // _LOOKED_AT)
         found = [
-            self._nearest(self._own(int(place)), label, without=int(place))
-            for place in members[::step]
+            self._distance(self._own(place), members[members != place])
+            for place in members[::step].tolist()
         ]
         known = [each for each in found if each is not None]
         return float(np.median(known)) if known else None
 
-    def _nearest(
-        self, counted: tuple[_Names, _Numbers], label: int | None, without: int | None = None
-    ) -> float | None:
-        members = self._members(label)
-        if without is not None:
-            members = members[members != without]
-        if not len(members):
-            return None
+    def _distance(self, counted: tuple[_Names, _Numbers], members: _Numbers) -> float | None:
+        """To the nearest one of some of them."""
+        return float(1 - self._shares(counted, members).max()) if len(members) else None
+
+    def _shares(self, counted: tuple[_Names, _Numbers], members: _Numbers) -> _Shares:
+        """What share of all surroundings each of some of them has in common with a graph [members]."""
         names, counts = counted
         known, starts, owners, own_counts = self._index[:4]
         places = np.searchsorted(known, names)
@@ -102,7 +109,8 @@ class RealGraphs:
             minlength=len(self._sizes),
         )[members]
         together = counts.sum() + self._sizes[members] - shared
-        return float(1 - (shared / np.maximum(together, 1)).max())
+        shares: _Shares = shared / np.maximum(together, 1)
+        return shares
 
     def _members(self, label: int | None) -> _Numbers:
         labels: _Numbers = self._index[5]

@@ -211,18 +211,21 @@ class Finish:
         search, selection, flips = self._search, self._selection, self._flips
         with search.stage("rank"):
             scores, order = flips.scores, self._whole_first
+            if selection.stable:
+                order = self._by_cost(order)
             if self._minimal:
                 forms = forms_of(search.space)
                 order = without_supersets(order, flips.rows, limit=self._wanted(), forms=forms)
         shares: Tensor | None = None
         if selection.copies:
-            if selection.stable:
-                order = self._by_cost(order)
             order, scores, shares = self._by_robustness(order[: max(NOISED, selection.limit)])
         if selection.number is not None:
             order = order[: max(LOOKED_AT, selection.limit)]
             order = order[~contain_others(flips.rows[order])]
-        return _Plan(order, scores, shares, self._by_cost(self._whole_first))
+        # Of the smallest, the steadiest come first where that was asked.
+        first = [order] if selection.stable else []
+        by_cost = self._by_cost(torch.cat([*first, self._whole_first]))
+        return _Plan(order, scores, shares, by_cost)
 
     @property
     def _at_first(self) -> list[int]:
@@ -249,9 +252,9 @@ class Finish:
         search.clock.add_calls("noise", calls)
         shares = torch.full((len(flips.rows),), torch.nan)
         shares[order] = found
-        scores = torch.full((len(flips.rows),), torch.nan)
+        scores = torch.full((len(flips.rows),), torch.nan, dtype=torch.double)
         rated = rate(search.ranking, search.features(rows, flips.outputs[order], found))
-        scores[order] = self._with_copies(rated, found, flips.costs[order])
+        scores[order] = self._with_copies(rated, found, flips.costs[order]).double()
         cut = disconnecting(search.space, rows)
         order = order[best_first(scores[order], rows, flips.costs[order], cut)]
         return order, scores, shares
@@ -274,10 +277,7 @@ class Finish:
         if not self._selection.stable:
             return _weighed(scores, shares)
         # Cost first, then the share; among those that are alike in both the score.
-        rank = torch.linspace(1e-4, 0, len(scores))
-        ranked = torch.empty_like(rank)
-        ranked[scores.argsort(descending=True, stable=True)] = rank
-        return 0.9 * shares - costs.to(shares) + ranked
+        return 1e4 * (0.9 * shares.double() - costs) + scores.double().clamp(-4, 4)
 
     def _by_cost(self, order: Tensor) -> Tensor:
         """Indices of all flips, those that cost least first and of these in an order [flips]."""

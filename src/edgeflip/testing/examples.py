@@ -31,9 +31,12 @@ def example_graphs(count: int, *, seed: int, num_nodes: int = 9, features: int =
     return graphs
 
 
-def example_oracle(*, features: int = 4, classes: int = 2) -> ModelOracle:
-    """A small GCN whose prediction depends on single edges: its decision is centred on the examples."""
-    with seeded(0):
+def example_oracle(*, features: int = 4, classes: int = 2, seed: int = 0) -> ModelOracle:
+    """A small GCN whose prediction depends on single edges: its decision is centred on the examples.
+
+    Another seed gives another model of the same kind.
+    """
+    with seeded(seed):
         model = GCNClassifier(features, classes, layers=(8, 8))
     graphs = example_graphs(40, seed=7, features=features)
     oracle = ModelOracle(model, num_classes=classes)
