@@ -5,6 +5,7 @@
     python benchmarks/typed.py mutag0               # the share of Mutag0 whose bond orders follow, and its answers
     python benchmarks/typed.py exmol --number 40    # beside exmol, with the same oracle (pip install exmol first)
     python benchmarks/typed.py brute                # 500 small molecules and 500 graphs with features, by brute force
+    python benchmarks/typed.py draw                 # ten answers, good and bad, as docs/figures/molecules-ten.svg
 
 With EDGEFLIP_DATA; `brute` needs no data. One thread; seconds are CPU seconds. The oracle is trained anew with
 the preset of the dataset, or read from --oracle. Every answer is checked from its SMILES alone: read anew, made a
@@ -74,7 +75,7 @@ class Judged:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("bbbp", "stale", "mutag0", "exmol", "brute"))
+    parser.add_argument("what", choices=("bbbp", "stale", "mutag0", "exmol", "brute", "draw"))
     parser.add_argument("--split", choices=("val", "test"), default="test")
     parser.add_argument("--oracle", type=Path, help="folder of a trained oracle")
     parser.add_argument("--number", type=int, help="molecules at most")
@@ -87,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "mutag0": mutag0,
         "exmol": beside_exmol,
         "brute": brute,
+        "draw": draw,
     }
     steps[arguments.what](arguments)
 
@@ -170,6 +172,8 @@ def interval(values: Sequence[float]) -> str:
     return f"{drawn.mean():.3f} ({low:.3f} to {high:.3f})"
 
 
+ORGANIC = ("C", "N", "O", "F", "P", "S", "Cl", "Br", "I")
+
 HEADS = (
     "search",
     "answered",
@@ -191,12 +195,43 @@ def bbbp(arguments: argparse.Namespace) -> None:
     for name, moves in (
         ("typed edits", MoleculeMoves()),
         ("scaffold kept", MoleculeMoves(keep_scaffold=True)),
-        ("no P and no I", MoleculeMoves(elements=("C", "N", "O", "F", "S", "Cl", "Br"))),
+        ("with phosphorus", MoleculeMoves(elements=ORGANIC)),
         ("ring edits allowed", MoleculeMoves(rings=1)),
-        ("similarity of at least .4", MoleculeMoves(min_similarity=0.4)),
     ):
-        table.add_row(name, *columns(explained(oracle, graphs, edits=moves)))
+        row = columns(explained(oracle, graphs, edits=moves))
+        print(name, *row, sep=" | ", file=sys.stderr, flush=True)
+        table.add_row(name, *row)
     Console(width=200).print(table)
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    """Ten answers as a picture: five that keep most of the molecule, and five that are hardest to make."""
+    from edgeflip.draw import draw_grid
+
+    arguments.number = arguments.number or 60
+    oracle, graphs = correctly_predicted("bbbp", arguments)
+    explainer = EdgeFlip().fit([], oracle)
+    told = []
+    for graph in graphs:
+        answer = explainer.explain(graph)
+        found = judged(answer, oracle, 0.0)
+        # Small enough to be read in a grid.
+        if found.answered and 8 <= graph.num_nodes <= 22:
+            told.append((found, answer))
+    good = sorted(told, key=lambda each: -each[0].similarity)[:5]
+    bad = sorted(told, key=lambda each: each[0].accessibility[0] - each[0].accessibility[1])
+    bad = [each for each in bad if each not in good][:5]
+    titles = [
+        f"Tanimoto {found.similarity:.2f}, SA {found.accessibility[0]:.1f} → {found.accessibility[1]:.1f}"
+        for found, _ in [*good, *bad]
+    ]
+    picture = draw_grid([answer for _, answer in [*good, *bad]], titles=titles, columns=5)
+    target = Path(__file__).resolve().parents[1] / "docs" / "figures" / "molecules-ten.svg"
+    print(picture.save(target).name)
+    for found, answer in [*good, *bad]:
+        assert answer.smallest is not None
+        what = answer.space.in_words(answer.smallest.edits)
+        print(f"{answer.graph.smiles} → {to_smiles(answer, answer.smallest)}: {what}, {found}")
 
 
 def stale(arguments: argparse.Namespace) -> None:
