@@ -191,7 +191,9 @@ def bbbp(arguments: argparse.Namespace) -> None:
     """Typed edits of BBBP, as they are and under limits."""
     oracle, graphs = correctly_predicted("bbbp", arguments)
     accessibility(Chem.MolFromSmiles("C"))  # its table is read once
-    table = Table(*HEADS, title=f"BBBP, {len(graphs)} correctly predicted {arguments.split} molecules")
+    table = Table(
+        *HEADS, title=f"BBBP, {len(graphs)} correctly predicted {arguments.split} molecules"
+    )
     for name, moves in (
         ("typed edits", MoleculeMoves()),
         ("scaffold kept", MoleculeMoves(keep_scaffold=True)),
@@ -239,12 +241,16 @@ def stale(arguments: argparse.Namespace) -> None:
     arguments.number = arguments.number or 60
     oracle, graphs = correctly_predicted("bbbp", arguments)
     explainer = EdgeFlip().fit([], oracle)
-    table = Table("edges that come and go", "answered", "molecules", "still flip, features made anew")
+    table = Table(
+        "edges that come and go", "answered", "molecules", "still flip, features made anew"
+    )
     for name, chemistry in (("any edges", False), ("the rules of chemistry first", True)):
         answers = [explainer.explain(g, edits="edges", chemistry=chemistry) for g in graphs]
         told = [answer for answer in answers if answer.found]
         real = [answer for answer in told if _written(answer)]
-        flips = [a for a in real if int(oracle.predict([molecule_graph(_written(a))])[0]) != a.label]
+        flips = [
+            a for a in real if int(oracle.predict([molecule_graph(_written(a))])[0]) != a.label
+        ]
         table.add_row(name, f"{len(told)} of {len(graphs)}", str(len(real)), str(len(flips)))
     Console(width=120).print(table)
 
@@ -341,11 +347,10 @@ def _exmol_answer(exmol: Any, oracle: Any, graph: Data) -> Judged:
 def brute(arguments: argparse.Namespace) -> None:
     """Every claim that nothing is smaller, on 500 small molecules and 500 graphs with features."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from edgeflip import EdgeFlipConfig
     from small_molecules import all_moves, random_oracle, small_smiles
     from test_feature_edits import check_case
     from test_molecule_edits import check_claim
-
-    from edgeflip import EdgeFlipConfig
 
     number = arguments.number or 500
     oracle = random_oracle(1)
