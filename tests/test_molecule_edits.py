@@ -132,7 +132,7 @@ def test_levels_and_what_is_written_apart_agree(smiles):
         for cost in (1, 2):
             level = space.level(cost)
             rows = level.rows(torch.arange(level.count))
-            found = {each for each in space.edits(rows[space.check(rows)])}
+            found = set(space.edits(rows[space.check(rows)]))
             apart = list(space.plainly(cost))
             assert len(apart) == int(space.check(rows).sum())
             forms = {tuple(space.normalise(space.row(each)[None])[0].tolist()) for each in apart}
@@ -141,7 +141,7 @@ def test_levels_and_what_is_written_apart_agree(smiles):
             }
 
 
-# The other molecules are gone through by `benchmarks/typed.py brute`.
+# The other molecules are gone through by `benchmarks/typed_edits.py brute`.
 @pytest.mark.parametrize("start", [0, 10])
 def test_brute_force_agrees_with_every_claim_that_nothing_is_smaller(start):
     oracle = random_oracle(1)

@@ -1,15 +1,15 @@
 """Typed edits of molecules: how many are answered, how many edits it takes, how alike, how sure, how fast.
 
-    python benchmarks/typed.py bbbp                 # BBBP's test molecules; --split val while choosing settings
-    python benchmarks/typed.py stale                # edge answers whose features are then made anew
-    python benchmarks/typed.py mutag0               # the share of Mutag0 whose bond orders follow, and its answers
-    python benchmarks/typed.py exmol --number 40    # beside exmol, with the same oracle (pip install exmol first)
-    python benchmarks/typed.py brute                # 500 small molecules and 500 graphs with features, by brute force
-    python benchmarks/typed.py draw                 # ten answers, good and bad, as docs/figures/molecules-ten.svg
+    python benchmarks/typed_edits.py bbbp               # test molecules; --split val while choosing settings
+    python benchmarks/typed_edits.py stale              # edge answers whose features are then made anew
+    python benchmarks/typed_edits.py mutag0             # whose bond orders follow, and answers for these
+    python benchmarks/typed_edits.py exmol --number 40  # the same oracle for exmol; pip install exmol first
+    python benchmarks/typed_edits.py brute              # 500 molecules and 500 graphs by brute force
+    python benchmarks/typed_edits.py draw               # ten answers as docs/figures/molecules-ten.svg
 
-With EDGEFLIP_DATA; `brute` needs no data. One thread; seconds are CPU seconds. The oracle is trained anew with
-the preset of the dataset, or read from --oracle. Every answer is checked from its SMILES alone: read anew, made a
-graph by PyG and put to the model, whatever the search said.
+With EDGEFLIP_DATA; `brute` needs no data. One thread; seconds are CPU seconds. The oracle is trained anew
+with the preset of the dataset, or read from --oracle. Every answer is checked from its SMILES alone: read
+anew, made a graph by PyG and put to the model, whatever the search said.
 """
 
 from __future__ import annotations
@@ -280,7 +280,8 @@ def mutag0(arguments: argparse.Namespace) -> None:
             edits.append(answer.smallest.size)
     low, high = wilson_ends(len(edits) / len(kept), len(kept))
     print(
-        f"mutagenic {arguments.split} molecules, correctly predicted: {len(wanted)}, explainable {len(kept)}, "
+        f"mutagenic {arguments.split} molecules, correctly predicted: {len(wanted)}, explainable "
+        f"{len(kept)}, "
         f"answered {len(edits)} = {len(edits) / len(kept):.3f} ({low:.3f} to {high:.3f}), edits "
         f"{interval(edits)}, CPU s {interval(seconds)}"
     )
