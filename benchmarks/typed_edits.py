@@ -20,11 +20,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
-from rdkit import Chem, DataStructs, RDLogger
+from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
 from rich.console import Console
 from rich.table import Table
@@ -33,6 +34,8 @@ from torch_geometric.data import Data
 from edgeflip import (
     CounterfactualSet,
     EdgeFlip,
+    EdgeFlipConfig,
+    ModelOracle,
     MoleculeEdits,
     MoleculeMoves,
     load_dataset,
@@ -80,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--oracle", type=Path, help="folder of a trained oracle")
     parser.add_argument("--number", type=int, help="molecules at most")
     arguments = parser.parse_args(argv)
-    RDLogger.DisableLog("rdApp.*")
+    rdBase.DisableLog("rdApp.*")
     torch.set_num_threads(1)
     steps: dict[str, Callable[[argparse.Namespace], None]] = {
         "bbbp": bbbp,
@@ -99,7 +102,8 @@ def correctly_predicted(name: str, arguments: argparse.Namespace) -> tuple[Any, 
     if arguments.oracle:
         oracle = load_oracle(arguments.oracle)
     else:
-        oracle = fit_classifier(bundle, load_preset(name, "cpu").oracle, 0).oracle
+        trained = fit_classifier(bundle, load_preset(name, "cpu").oracle, 0)
+        oracle = ModelOracle(trained.model, class_names=bundle.class_names)
     graphs = list(getattr(bundle, arguments.split))
     labels = oracle.predict(graphs).tolist()
     right = [g for g, label in zip(graphs, labels, strict=True) if label == int(g.y)]
@@ -298,7 +302,7 @@ def _is_typed(graph: Data) -> bool:
 def beside_exmol(arguments: argparse.Namespace) -> None:
     """The same molecules and the same oracle for exmol, whose edits are of SELFIES."""
     try:
-        import exmol
+        exmol = import_module("exmol")
     except ImportError:
         raise SystemExit(
             "expected exmol for this comparison, got none installed; pip install exmol."
@@ -348,16 +352,14 @@ def _exmol_answer(exmol: Any, oracle: Any, graph: Data) -> Judged:
 def brute(arguments: argparse.Namespace) -> None:
     """Every claim that nothing is smaller, on 500 small molecules and 500 graphs with features."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    from edgeflip import EdgeFlipConfig
-    from small_molecules import all_moves, random_oracle, small_smiles
     from test_feature_edits import check_case
     from test_molecule_edits import check_claim
 
     number = arguments.number or 500
-    oracle = random_oracle(1)
+    oracle = small.random_oracle(1)
     explainer = EdgeFlip(EdgeFlipConfig(certify=1500)).fit([], oracle)
-    for place, smiles in enumerate(small_smiles(number)):
-        check_claim(explainer, oracle, smiles, all_moves(place) if place % 2 else None)
+    for place, smiles in enumerate(small.small_smiles(number)):
+        check_claim(explainer, oracle, smiles, small.all_moves(place) if place % 2 else None)
     print(f"{number} small molecules: no claim is wrong")
     claims = sum(check_case(seed) is not None for seed in range(number))
     print(f"{number} graphs with features, {claims} of which allow any move: no claim is wrong")
