@@ -119,7 +119,7 @@ def changed(graph, moves, name, node, value):
     return after, moves.price("size")
 
 
-# The other cases are gone through by `benchmarks/typed.py brute`.
+# The other cases are gone through by `benchmarks/typed_edits.py brute`.
 def test_brute_force_agrees_with_every_claim_that_nothing_is_smaller():
     found = [check_case(seed) for seed in range(25)]
     told = [each for each in found if each is not None]

@@ -132,7 +132,7 @@ def test_levels_and_what_is_written_apart_agree(smiles):
         for cost in (1, 2):
             level = space.level(cost)
             rows = level.rows(torch.arange(level.count))
-            found = {each for each in space.edits(rows[space.check(rows)])}
+            found = set(space.edits(rows[space.check(rows)]))
             apart = list(space.plainly(cost))
             assert len(apart) == int(space.check(rows).sum())
             forms = {tuple(space.normalise(space.row(each)[None])[0].tolist()) for each in apart}
@@ -141,7 +141,7 @@ def test_levels_and_what_is_written_apart_agree(smiles):
             }
 
 
-# The other molecules are gone through by `benchmarks/typed.py brute`.
+# The other molecules are gone through by `benchmarks/typed_edits.py brute`.
 @pytest.mark.parametrize("start", [0, 10])
 def test_brute_force_agrees_with_every_claim_that_nothing_is_smaller(start):
     oracle = random_oracle(1)
@@ -333,3 +333,41 @@ def test_random_search_tries_all_of_a_cost_and_says_so():
 def test_noise_on_the_input_is_noise_on_edited_molecules():
     answer, _ = answered("CC(F)=O", robust=4)
     assert 0 <= answer.best.robustness <= 1
+
+
+def test_hydrogens_that_are_nodes_come_and_go_with_the_atoms():
+    from collections import Counter
+
+    from edgeflip.datasets.molecules import mutag0_graph
+
+    def seen(graph):
+        kinds = graph.x.argmax(dim=1).tolist()
+        near = {node: [] for node in range(len(kinds))}
+        for u, v in graph.edge_index.T.tolist():
+            near[u].append(kinds[v])
+        return Counter((kinds[node], tuple(sorted(near[node]))) for node in near)
+
+    rng = random.Random(7)
+    for smiles in ("CCO", "c1ccccc1[N+](=O)[O-]", "CC(Cl)=O", "NCCS"):
+        space = MoleculeEdits.of(mutag0_graph(smiles))
+        rows = drawn_sets(space, rng, 8)
+        for row, graph in zip(rows, space.apply(rows), strict=True):
+            text = space.smiles(space.edits(row[None])[0])
+            assert seen(graph) == seen(mutag0_graph(text)), text
+
+
+def test_bond_orders_are_inferred_only_where_they_follow():
+    from edgeflip.datasets.molecules import mutag0_graph
+
+    for smiles, follows in (("CC(=O)N", True), ("c1ccccc1[N+](=O)[O-]", True), ("C=CC=C", True)):
+        graph = mutag0_graph(smiles)
+        del graph.read_from
+        space = MoleculeEdits.of(graph)
+        assert follows
+        assert space.smiles() == to_smiles(molecule_graph(smiles))
+    # Two ways to place the double bonds of an eight-ring, which is not aromatic.
+    graph = mutag0_graph("C1=CC=CC=CC=C1")
+    del graph.read_from
+    with pytest.raises(GraphError) as caught:
+        MoleculeEdits.of(graph)
+    assert_sentence(caught)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from conftest import assert_sentence, make_graph
 import edgeflip
+from conftest import assert_sentence, make_graph
 from edgeflip import (
     Budget,
     Constraints,
@@ -371,7 +371,9 @@ def test_the_command_line_marks_it_and_verifies_either_answer(
     code, out = run(capsys, "verify", file, *model)
     assert code == 0
     assert "Verified by asking" in out
-    _, out = run(capsys, "explain", "--smiles", smiles, *model, "--edges", "--no-chemistry", "--json")
+    _, out = run(
+        capsys, "explain", "--smiles", smiles, *model, "--edges", "--no-chemistry", "--json"
+    )
     entries = json.loads(out)["answer"]["counterfactuals"]
     assert not any("fault" in entry for entry in entries)
 

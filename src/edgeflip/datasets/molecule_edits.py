@@ -113,10 +113,8 @@ class MoleculeEdits:
         return space
 
     def __repr__(self) -> str:
-        """The molecule and what may change."""
+        """What may change."""
         return f"MoleculeEdits({self.base.count} atoms, {len(self.allowed)} moves)"
-
-    # What there is to edit.
 
     @property
     def input(self) -> Data:
@@ -195,10 +193,8 @@ class MoleculeEdits:
         whole = 2 * self.base.count
         return whole if most is None else min(most, whole)
 
-    @property
-    def combines_freely(self) -> bool:
-        """Valences decide which moves may stand together."""
-        return False
+    # Valences decide which moves may stand together.
+    combines_freely: ClassVar[bool] = False
 
     @property
     def merges_alike(self) -> bool:
@@ -283,8 +279,6 @@ class MoleculeEdits:
         (edits,) = self.edits(ids)
         return self.limits.rules_allow(edits)
 
-    # All sets of one cost.
-
     def level(self, cost: int) -> MoveLevel:
         """All sets of a cost, each in one form."""
         ids = self.allowed if cost <= self.max_cost else self.allowed[:0]
@@ -309,8 +303,6 @@ class MoleculeEdits:
             return False
         slow = not self.moves.has_slow_limits or self.limits.slow_ones_keep(mol)
         return slow and self.limits.rules_allow(edits)
-
-    # What becomes of the input.
 
     def _mols(self, rows: Tensor) -> list[Any]:
         ids = sorted_rows(rows).numpy()
@@ -352,8 +344,6 @@ class MoleculeEdits:
             batch: Batch = Batch.from_data_list(self.apply(rows))
             return batch if device is None else batch.to(device)
         return batch_of(self._featured(rows), self.input, device)
-
-    # What people see.
 
     def edits(self, rows: Tensor) -> list[MoleculeEditSet]:
         """Rows as typed edits."""

@@ -39,7 +39,7 @@ class MoleculeMoves:
         rings: Cost of opening or closing a ring, of five to seven atoms. Off by default: closing rings makes
             cages that nobody can build.
         charge: Cost of setting an atom's formal charge; it is kept by default.
-        elements: The elements that atoms may become; those that a SMILES needs no brackets for, but boron.
+        elements: The elements that atoms may become; those that chemists add most.
         keep_scaffold: Whether rings and what joins them stay as they are (the Murcko scaffold).
         max_weight: The largest molecular weight.
         min_similarity: The least Tanimoto similarity to the input (Morgan, radius 2).
@@ -62,7 +62,7 @@ class MoleculeMoves:
     drop: int | None = 1
     rings: int | None = None
     charge: int | None = None
-    elements: tuple[str, ...] = ("C", "N", "O", "F", "P", "S", "Cl", "Br", "I")
+    elements: tuple[str, ...] = ("C", "N", "O", "F", "S", "Cl", "Br", "I")
     keep_scaffold: bool = False
     max_weight: float | None = None
     min_similarity: float | None = None

@@ -25,6 +25,10 @@ from edgeflip.testing.limit_checks import (
     check_rules_are_kept,
 )
 from edgeflip.testing.oracles import ConstantOracle, RotatedOracle
+from edgeflip.testing.space_checks import (
+    check_features_are_edited_as_edges_are,
+    check_molecules_are_edited_as_edges_are,
+)
 from edgeflip.testing.states import disturbed, module_of, moved_since, random_states, same_value
 
 
@@ -240,5 +244,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_saved_and_loaded_explainers_agree,
     check_answers_survive_json,
     check_second_fit_forgets_the_first,
+    check_features_are_edited_as_edges_are,
+    check_molecules_are_edited_as_edges_are,
     check_input_is_untouched,
 )

@@ -213,6 +213,10 @@ class _Rings:
     def _ring_3(self, _: Tensor) -> None:
         """All pairs of the most promising single edits, where a pair could still be the best."""
         search, promising = self._search, self._config.beam.promising
+        if not self._has_edges and search.smallest > 2 and search.space.max_cost >= 2:
+            # Few moves do most alone, and what the beam found is larger than a pair of them.
+            search.ask(torch.combinations(self._beam.best_singles(4 * promising), 2))
+            return
         if search.smallest > 1 or search.best_score >= self._ceiling(2) or promising < 2:
             return
         if self._large is not None:

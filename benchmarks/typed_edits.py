@@ -1,14 +1,15 @@
 """Typed edits of molecules: how many are answered, how many edits it takes, how alike, how sure, how fast.
 
-    python benchmarks/typed.py bbbp                 # BBBP's test molecules; --split val while choosing settings
-    python benchmarks/typed.py stale                # edge answers whose features are then made anew
-    python benchmarks/typed.py mutag0               # the share of Mutag0 whose bond orders follow, and its answers
-    python benchmarks/typed.py exmol --number 40    # beside exmol, with the same oracle (pip install exmol first)
-    python benchmarks/typed.py brute                # 500 small molecules and 500 graphs with features, by brute force
+    python benchmarks/typed_edits.py bbbp               # test molecules; --split val while choosing settings
+    python benchmarks/typed_edits.py stale              # edge answers whose features are then made anew
+    python benchmarks/typed_edits.py mutag0             # whose bond orders follow, and answers for these
+    python benchmarks/typed_edits.py exmol --number 40  # the same oracle for exmol; pip install exmol first
+    python benchmarks/typed_edits.py brute              # 500 molecules and 500 graphs by brute force
+    python benchmarks/typed_edits.py draw               # ten answers as docs/figures/molecules-ten.svg
 
-With EDGEFLIP_DATA; `brute` needs no data. One thread; seconds are CPU seconds. The oracle is trained anew with
-the preset of the dataset, or read from --oracle. Every answer is checked from its SMILES alone: read anew, made a
-graph by PyG and put to the model, whatever the search said.
+With EDGEFLIP_DATA; `brute` needs no data. One thread; seconds are CPU seconds. The oracle is trained anew
+with the preset of the dataset, or read from --oracle. Every answer is checked from its SMILES alone: read
+anew, made a graph by PyG and put to the model, whatever the search said.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
-from rdkit import Chem, DataStructs, RDLogger
+from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
 from rich.console import Console
 from rich.table import Table
@@ -32,6 +34,8 @@ from torch_geometric.data import Data
 from edgeflip import (
     CounterfactualSet,
     EdgeFlip,
+    EdgeFlipConfig,
+    ModelOracle,
     MoleculeEdits,
     MoleculeMoves,
     load_dataset,
@@ -74,12 +78,12 @@ class Judged:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("bbbp", "stale", "mutag0", "exmol", "brute"))
+    parser.add_argument("what", choices=("bbbp", "stale", "mutag0", "exmol", "brute", "draw"))
     parser.add_argument("--split", choices=("val", "test"), default="test")
     parser.add_argument("--oracle", type=Path, help="folder of a trained oracle")
     parser.add_argument("--number", type=int, help="molecules at most")
     arguments = parser.parse_args(argv)
-    RDLogger.DisableLog("rdApp.*")
+    rdBase.DisableLog("rdApp.*")
     torch.set_num_threads(1)
     steps: dict[str, Callable[[argparse.Namespace], None]] = {
         "bbbp": bbbp,
@@ -87,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "mutag0": mutag0,
         "exmol": beside_exmol,
         "brute": brute,
+        "draw": draw,
     }
     steps[arguments.what](arguments)
 
@@ -97,7 +102,8 @@ def correctly_predicted(name: str, arguments: argparse.Namespace) -> tuple[Any, 
     if arguments.oracle:
         oracle = load_oracle(arguments.oracle)
     else:
-        oracle = fit_classifier(bundle, load_preset(name, "cpu").oracle, 0).oracle
+        trained = fit_classifier(bundle, load_preset(name, "cpu").oracle, 0)
+        oracle = ModelOracle(trained.model, class_names=bundle.class_names)
     graphs = list(getattr(bundle, arguments.split))
     labels = oracle.predict(graphs).tolist()
     right = [g for g, label in zip(graphs, labels, strict=True) if label == int(g.y)]
@@ -170,6 +176,8 @@ def interval(values: Sequence[float]) -> str:
     return f"{drawn.mean():.3f} ({low:.3f} to {high:.3f})"
 
 
+ORGANIC = ("C", "N", "O", "F", "P", "S", "Cl", "Br", "I")
+
 HEADS = (
     "search",
     "answered",
@@ -187,16 +195,49 @@ def bbbp(arguments: argparse.Namespace) -> None:
     """Typed edits of BBBP, as they are and under limits."""
     oracle, graphs = correctly_predicted("bbbp", arguments)
     accessibility(Chem.MolFromSmiles("C"))  # its table is read once
-    table = Table(*HEADS, title=f"BBBP, {len(graphs)} correctly predicted {arguments.split} molecules")
+    table = Table(
+        *HEADS, title=f"BBBP, {len(graphs)} correctly predicted {arguments.split} molecules"
+    )
     for name, moves in (
         ("typed edits", MoleculeMoves()),
         ("scaffold kept", MoleculeMoves(keep_scaffold=True)),
-        ("no P and no I", MoleculeMoves(elements=("C", "N", "O", "F", "S", "Cl", "Br"))),
+        ("with phosphorus", MoleculeMoves(elements=ORGANIC)),
         ("ring edits allowed", MoleculeMoves(rings=1)),
-        ("similarity of at least .4", MoleculeMoves(min_similarity=0.4)),
     ):
-        table.add_row(name, *columns(explained(oracle, graphs, edits=moves)))
+        row = columns(explained(oracle, graphs, edits=moves))
+        print(name, *row, sep=" | ", file=sys.stderr, flush=True)
+        table.add_row(name, *row)
     Console(width=200).print(table)
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    """Ten answers as a picture: five that keep most of the molecule, and five that are hardest to make."""
+    from edgeflip.draw import draw_grid
+
+    arguments.number = arguments.number or 60
+    oracle, graphs = correctly_predicted("bbbp", arguments)
+    explainer = EdgeFlip().fit([], oracle)
+    told = []
+    for graph in graphs:
+        answer = explainer.explain(graph)
+        found = judged(answer, oracle, 0.0)
+        # Small enough to be read in a grid.
+        if found.answered and 8 <= graph.num_nodes <= 22:
+            told.append((found, answer))
+    good = sorted(told, key=lambda each: -each[0].similarity)[:5]
+    bad = sorted(told, key=lambda each: each[0].accessibility[0] - each[0].accessibility[1])
+    bad = [each for each in bad if each not in good][:5]
+    titles = [
+        f"Tanimoto {found.similarity:.2f}, SA {found.accessibility[0]:.1f} → {found.accessibility[1]:.1f}"
+        for found, _ in [*good, *bad]
+    ]
+    picture = draw_grid([answer for _, answer in [*good, *bad]], titles=titles, columns=5)
+    target = Path(__file__).resolve().parents[1] / "docs" / "figures" / "molecules-ten.svg"
+    print(picture.save(target).name)
+    for found, answer in [*good, *bad]:
+        assert answer.smallest is not None
+        what = answer.space.in_words(answer.smallest.edits)
+        print(f"{answer.graph.smiles} → {to_smiles(answer, answer.smallest)}: {what}, {found}")
 
 
 def stale(arguments: argparse.Namespace) -> None:
@@ -204,12 +245,16 @@ def stale(arguments: argparse.Namespace) -> None:
     arguments.number = arguments.number or 60
     oracle, graphs = correctly_predicted("bbbp", arguments)
     explainer = EdgeFlip().fit([], oracle)
-    table = Table("edges that come and go", "answered", "molecules", "still flip, features made anew")
+    table = Table(
+        "edges that come and go", "answered", "molecules", "still flip, features made anew"
+    )
     for name, chemistry in (("any edges", False), ("the rules of chemistry first", True)):
         answers = [explainer.explain(g, edits="edges", chemistry=chemistry) for g in graphs]
         told = [answer for answer in answers if answer.found]
         real = [answer for answer in told if _written(answer)]
-        flips = [a for a in real if int(oracle.predict([molecule_graph(_written(a))])[0]) != a.label]
+        flips = [
+            a for a in real if int(oracle.predict([molecule_graph(_written(a))])[0]) != a.label
+        ]
         table.add_row(name, f"{len(told)} of {len(graphs)}", str(len(real)), str(len(flips)))
     Console(width=120).print(table)
 
@@ -239,7 +284,8 @@ def mutag0(arguments: argparse.Namespace) -> None:
             edits.append(answer.smallest.size)
     low, high = wilson_ends(len(edits) / len(kept), len(kept))
     print(
-        f"mutagenic {arguments.split} molecules, correctly predicted: {len(wanted)}, explainable {len(kept)}, "
+        f"mutagenic {arguments.split} molecules, correctly predicted: {len(wanted)}, explainable "
+        f"{len(kept)}, "
         f"answered {len(edits)} = {len(edits) / len(kept):.3f} ({low:.3f} to {high:.3f}), edits "
         f"{interval(edits)}, CPU s {interval(seconds)}"
     )
@@ -256,7 +302,7 @@ def _is_typed(graph: Data) -> bool:
 def beside_exmol(arguments: argparse.Namespace) -> None:
     """The same molecules and the same oracle for exmol, whose edits are of SELFIES."""
     try:
-        import exmol
+        exmol = import_module("exmol")
     except ImportError:
         raise SystemExit(
             "expected exmol for this comparison, got none installed; pip install exmol."
@@ -306,17 +352,14 @@ def _exmol_answer(exmol: Any, oracle: Any, graph: Data) -> Judged:
 def brute(arguments: argparse.Namespace) -> None:
     """Every claim that nothing is smaller, on 500 small molecules and 500 graphs with features."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    from small_molecules import all_moves, random_oracle, small_smiles
     from test_feature_edits import check_case
     from test_molecule_edits import check_claim
 
-    from edgeflip import EdgeFlipConfig
-
     number = arguments.number or 500
-    oracle = random_oracle(1)
+    oracle = small.random_oracle(1)
     explainer = EdgeFlip(EdgeFlipConfig(certify=1500)).fit([], oracle)
-    for place, smiles in enumerate(small_smiles(number)):
-        check_claim(explainer, oracle, smiles, all_moves(place) if place % 2 else None)
+    for place, smiles in enumerate(small.small_smiles(number)):
+        check_claim(explainer, oracle, smiles, small.all_moves(place) if place % 2 else None)
     print(f"{number} small molecules: no claim is wrong")
     claims = sum(check_case(seed) is not None for seed in range(number))
     print(f"{number} graphs with features, {claims} of which allow any move: no claim is wrong")
