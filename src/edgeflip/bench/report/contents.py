@@ -169,6 +169,8 @@ def _if_any(table: ReportTable) -> list[ReportTable]:
         for entry in line
     )
     return [table] if measured else []
+
+
 def _trust_tables(results: Results, summaries: Summaries) -> list[ReportTable]:
     """How far answers can be believed, where a run has measured it."""
     names = [metric.name for metric in _metrics_in(TRUST.key)]
