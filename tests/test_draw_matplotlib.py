@@ -40,6 +40,25 @@ def test_files_are_the_same_whatever_the_user_has_set(picture, tmp_path, odd, en
         assert settings() == before
 
 
+@pytest.mark.parametrize("fonts", [["Liberation Sans", "DejaVu Sans"], ["DejaVu Sans"]])
+def test_words_keep_to_their_room_in_wider_fonts_too(monkeypatch, fonts):
+    from matplotlib import font_manager
+
+    names = [*fonts, "DejaVu Sans Mono"]
+    monkeypatch.setattr(font_manager, "get_font_names", lambda: names)
+    classes = [
+        "what crosses the barrier between blood and brain",
+        "what does not cross that barrier",
+    ]
+    answer = explain(example_oracle().model, example_graphs(1, seed=4)[0], class_names=classes)
+    figure = answer.draw().figure()
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    right = axes.get_window_extent().x1
+    assert len(axes.texts) > 5
+    assert all(text.get_window_extent().x1 <= right for text in axes.texts)
+
+
 def test_threads_that_save_at_once_leave_the_users_settings(picture, tmp_path):
     failures = []
 

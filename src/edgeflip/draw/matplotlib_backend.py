@@ -8,16 +8,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 
 from edgeflip.draw.glyphs import Typesetter
-from edgeflip.draw.look import LIGHT, STYLES, TEXTS, Style, TextStyle
+from edgeflip.draw.look import LIGHT, STYLES, TEXTS, Style, TextStyle, text_width
 from edgeflip.draw.scene import Disc, Item, Line, Scene, Shape, Words, path_of
 from edgeflip.errors import ConfigError
 
 # A pixel of a scene in inches and in points.
 _INCH, _POINT = 1 / 96, 0.75
+# Planned widths are about right; words that need more room than this would meet others.
+_TOO_WIDE = 1.04
 _ONE_AT_A_TIME = RLock()
 
 
@@ -131,7 +134,7 @@ class _Canvas:
             for text, style in ((self._type.writable(*each), each[1]) for each in styled)
             if text
         ]
-        widths = [self._width(text, style) for text, style in pieces]
+        pieces, widths = self._fitted(pieces)
         x, y = item.at
         x -= {"start": 0.0, "middle": 0.5, "end": 1.0}[item.anchor] * sum(widths)
         for (text, style), width in zip(pieces, widths, strict=True):
@@ -167,6 +170,21 @@ class _Canvas:
                     solid_capstyle="butt",
                 )
             x += width
+
+    def _fitted(
+        self, pieces: list[tuple[str, TextStyle]]
+    ) -> tuple[list[tuple[str, TextStyle]], list[float]]:
+        """Words no wider than the room that was planned for them, and how wide each is.
+
+        Where the fonts that they are planned for are not installed, others are wider by a sixth.
+        """
+        widths = [self._width(text, style) for text, style in pieces]
+        planned = sum(text_width(text, style) for text, style in pieces)
+        if sum(widths) <= _TOO_WIDE * planned:
+            return pieces, widths
+        share = planned / sum(widths)
+        smaller = [(text, replace(style, size=style.size * share)) for text, style in pieces]
+        return smaller, [share * width for width in widths]
 
     def _width(self, text: str, style: TextStyle) -> float:
         # The last letter may be a space, which has no ink of its own.
