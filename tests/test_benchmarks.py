@@ -21,6 +21,9 @@ from edgeflip.training import oracle_for
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SMALL = "--profile smoke --datasets ba_2motifs --graphs 2"
 
+# Scripts that start processes, each of which imports torch.
+STARTING = ("engines", "scaling")
+
 # Arguments of every script, and a word that it prints.
 ARGUMENTS = {
     "pictures": ("--only graph --profile smoke --models {tmp} --out {tmp}", "drawn in"),
@@ -155,7 +158,13 @@ def test_one_level_of_noise_is_compared_with_several(
     assert len(rows) == 5
 
 
-@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in STARTING else [])
+        for name in sorted(ARGUMENTS)
+    ],
+)
 @pytest.mark.usefixtures("threads")
 def test_a_script_runs_and_prints_what_it_measured(
     name: str,
