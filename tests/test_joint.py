@@ -28,7 +28,7 @@ from edgeflip.core import PairEdits, PairSpace
 from edgeflip.errors import CertificateError, ConfigError, OracleError, TargetError
 from edgeflip.oracle import JointOracle, as_oracle, goal_from_dict, slopes_of
 from edgeflip.support import seeded
-from edgeflip.testing import example_graphs, same_answer
+from edgeflip.testing import example_graphs, example_oracle, same_answer
 from oracle_models import gin
 
 GRAPHS = example_graphs(8, seed=3)
@@ -125,16 +125,14 @@ def test_nothing_smaller_than_a_certified_answer_changes_all_their_minds():
 def test_with_agree_so_many_models_are_enough():
     sizes = {}
     for agree in (1, 2, 3):
-        answer = explain(GCNS, GRAPHS[4], agree=agree) if agree > 1 else None
-        if answer is None:
-            continue
+        answer = explain(GCNS, GRAPHS[4], agree=agree)
         for entry in answer.counterfactuals:
             changed = [one != answer.label for one in labels(GCNS, answer.edited_graph(entry))]
             assert sum(changed) >= agree
         sizes[agree] = answer.smallest.size
         assert answer.provenance.selection["agree"] == agree
         verify_certificate(answer, [oracle.model for oracle in GCNS])
-    assert sizes[2] <= sizes[3]
+    assert sizes[1] <= sizes[2] <= sizes[3]
 
 
 def test_one_model_in_a_list_is_that_model():
@@ -178,6 +176,22 @@ def test_constraints_targets_and_each_class_are_kept_for_several_models():
         other
     }
     assert list(explainer.explain_each_class(graph)) == [other]
+
+
+def test_of_several_classes_all_models_are_brought_to_the_target_even_that_of_most():
+    models = [example_oracle(classes=3, seed=seed) for seed in range(3)]
+    graph = next(graph for graph in GRAPHS if len(set(labels(models, graph))) == 2)
+    now = labels(models, graph)
+    found = 0
+    for target in range(3):
+        answer = explain(models, graph, target=target)
+        found += answer.found
+        for entry in answer.counterfactuals:
+            assert labels(models, answer.edited_graph(entry)) == [target] * 3
+    assert found
+    most = max(set(now), key=now.count)
+    with pytest.raises(TargetError):
+        explain(models, graph, target=most, agree=2)
 
 
 def test_many_graphs_get_the_answers_they_get_alone():

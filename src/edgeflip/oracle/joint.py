@@ -160,7 +160,7 @@ class JointOracle:
         """
         each = self.each([graph])[:, 0]
         is_value = self.task == "regression"
-        goal = self._aim_at_value(each, aim) if is_value else aim(output)
+        goal = self._aim_at_value(each, aim) if is_value else _first_aim([output, *each], aim)
         now = self.toward(goal).chosen(each[:, None])[0]
         if isinstance(goal, ClassGoal) and goal.target is None and int(now.argmax()) != goal.label:
             # What is said of the input must be what was asked for: another class than that of most.
@@ -292,6 +292,18 @@ def joint_of(oracle: AnyOracle, goal: Goal, agree: Any = None) -> AnyOracle:
 def kth_largest(values: Tensor, count: int) -> Tensor:
     """The value that so many models reach [models, …] -> […]."""
     return values.topk(count, dim=0).values[-1]
+
+
+def _first_aim(outputs: Sequence[Tensor], aim: Callable[[Tensor], Goal]) -> Goal:
+    """The goal from the first output that has not reached it: not every model says what most say."""
+    refused: TargetError | None = None
+    for output in outputs:
+        try:
+            return aim(output)
+        except TargetError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def _taken(answers: Tensor, speakers: Tensor) -> Tensor:
