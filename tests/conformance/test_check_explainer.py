@@ -66,7 +66,7 @@ def any_model_oracle():
 def test_any_model_is_an_oracle_to_check_with():
     oracle = any_model_oracle()
     assert (
-        len(check_explainer(RandomSearch(), oracle=oracle)) == len(CHECKS) - 2
+        len(check_explainer(RandomSearch(), oracle=oracle)) == len(CHECKS) - 1
     )  # features and molecules are not edited
 
 
