@@ -15,7 +15,6 @@ anew, made a graph by PyG and put to the model, whatever the search said.
 from __future__ import annotations
 
 import argparse
-import importlib
 import statistics
 import sys
 import time
@@ -353,10 +352,9 @@ def _exmol_answer(exmol: Any, oracle: Any, graph: Data) -> Judged:
 def brute(arguments: argparse.Namespace) -> None:
     """Every claim that nothing is smaller, on 500 small molecules and 500 graphs with features."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    small: Any = importlib.import_module("small_molecules")
-    check_case = importlib.import_module("test_feature_edits").check_case
-    check_claim = importlib.import_module("test_molecule_edits").check_claim
-
+    small: Any = import_module("small_molecules")
+    check_case: Any = import_module("test_feature_edits").check_case
+    check_claim: Any = import_module("test_molecule_edits").check_claim
     number = arguments.number or 500
     oracle = small.random_oracle(1)
     explainer = EdgeFlip(EdgeFlipConfig(certify=1500)).fit([], oracle)

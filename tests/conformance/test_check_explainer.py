@@ -161,9 +161,12 @@ class AddOneEdge(RandomSearch):
             search.ask([EditSet(added=[edge])])
 
 
+    # All but those of features and molecules, which methods of edges alone do not edit.
 @pytest.mark.parametrize("method", [DropOneEdge, AddOneEdge])
 def test_the_default_graphs_are_flipped_by_single_edits_of_either_kind(method):
-    assert len(check_explainer(method())) == len(CHECKS)
+    assert (
+        len(check_explainer(method())) == len(CHECKS) - 2
+    )  # features and molecules are not edited
 
 
 def test_the_default_graphs_hold_both_classes():
