@@ -92,6 +92,7 @@ ARGUMENTS = {
     "startup": ("--rounds 1 --only 'edgeflip --version'", "| edgeflip --version |"),
     "together": (f"{SMALL} --rounds 1 --models {{tmp}}", "| ba_2motifs | 2 |"),
     "trust": (f"{SMALL} --models {{tmp}} --json", '"confirmed": '),
+    "typed_edits": ("brute --number 3", "3 small molecules: no claim is wrong"),
     "two_versions": (f"{FOLDER.parent / 'src'} {SMALL} --rounds 1 --methods random", "| random |"),
     "subgraphx": ("--profile smoke --graphs 1 --rollouts 1 --json", "explain_speedup"),
 }

@@ -226,7 +226,7 @@ def test_a_model_that_wants_attributes_of_bonds_gets_them(capsys, folder, weight
         (["--smiles", "CC\tfoo"], "drop the text after its first space"),
         (["--smiles", "CCO", "--index", "0"], "expected --smiles or --index, got both"),
         (["--smiles", "CCO", "--graph", "g.json"], "expected --smiles or --graph, got both"),
-        ([], "expected --index, --graph or --smiles, got none"),
+        ([], "expected --index, --graph, --smiles or --all, got none"),
         (["--smiles", "CCO", "--target", "ketone"], "classes are 0 alcohol, 1 alkane"),
         (["--smiles", "C"], "at least two nodes"),
     ],

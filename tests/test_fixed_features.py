@@ -22,7 +22,7 @@ def told(answer):
 
 
 def test_nothing_found_for_our_own_oracle_of_atoms_is_explained_in_one_sentence():
-    answer = explain(oracle(50.0), molecule_graph("CCO"))
+    answer = explain(oracle(50.0), molecule_graph("CCO"), edits="edges")
     assert not answer.found
     (sentence,) = told(answer)
     assert "number of hydrogens" in sentence
@@ -33,17 +33,21 @@ def test_nothing_found_for_our_own_oracle_of_atoms_is_explained_in_one_sentence(
 
 def test_other_models_and_graphs_of_which_nothing_is_known_are_left_alone():
     sure = oracle(50.0)
-    assert not told(explain(lambda graphs: sure.predict_proba(graphs).log(), molecule_graph("CCO")))
+    assert not told(
+        explain(
+            lambda graphs: sure.predict_proba(graphs).log(), molecule_graph("CCO"), edits="edges"
+        )
+    )
     bare = molecule_graph("CCO")
     del bare.smiles
-    assert not told(explain(sure, bare))
+    assert not told(explain(sure, bare, edits="edges"))
 
 
 def test_an_answer_has_no_such_note():
     graph = molecule_graph("CCCCO")
     no, yes = oracle(0.0).predict_proba([graph]).log()[0].tolist()
     found = [
-        explain(oracle(yes - no + lean), graph, constraints=Constraints(max_edits=2))
+        explain(oracle(yes - no + lean), graph, edits="edges", constraints=Constraints(max_edits=2))
         for lean in (1e-3, -1e-3)
     ]
     assert any(answer.found for answer in found)

@@ -291,7 +291,7 @@ def test_explain_an_own_model_and_graph_on_the_command_line(tmp_path, capsys, mo
     for wrong, words in [
         (["--graph", "none.json"], "none.json"),
         (["--index", "0"], "--data for --index"),
-        ([], "expected --index, --graph or --smiles, got none"),
+        ([], "expected --index, --graph, --smiles or --all, got none"),
     ]:
         assert run(*own, *wrong) == 2
         assert words in capsys.readouterr().err

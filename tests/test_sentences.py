@@ -235,7 +235,7 @@ def test_the_published_settings_and_results_are_as_printed() -> None:
         seconds=8.641,
     )
     assert sst5.expected.by_class["dr-cfgnn +DeN +OH"][4] == ExpectedResult(
-        validity=0.064, fidelity=0.1, size=4.15, minimality=0.97, motif_proximity=0.86
+        validity=0.064, fidelity=0.1, size=4.15, minimality=0.97, factual_proximity=0.86
     )
     assert sorted(twitter.expected.by_class["dr-cfgnn -DeN +OH"]) == [0, 1, 2]
 

@@ -66,6 +66,10 @@ _PHRASES = (
         r"make it with molecule_graph, or explain without chemistry",
         "write smiles or z, or use --no-chemistry",
     ),
+    (
+        r"make it with molecule_graph, or edit its edges \(edits='edges'\)",
+        "write smiles or z, or use --edges",
+    ),
     (r"make the graph with molecule_graph", "write the molecule's own SMILES"),
     (r"pass load\(\.\.\., ranking=\.\.\.\)", "give --ranking"),
     (r"use Occlusion or SubgraphX", "use --factual occlusion or --factual subgraphx"),

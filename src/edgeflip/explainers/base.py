@@ -36,7 +36,7 @@ from edgeflip.explainers.many import How, explain_elsewhere
 from edgeflip.explainers.options import ExplainOptions, complete
 from edgeflip.explainers.ranked import Ranked
 from edgeflip.explainers.running import explain_together, finish_all, in_turn, session
-from edgeflip.explainers.saving import read_saved, save_explainer, saved_state
+from edgeflip.explainers.saving import forget_learned, read_saved, save_explainer, saved_state
 from edgeflip.oracle import AnyModel, Budget, Oracle, as_oracle, checked_answers
 from edgeflip.presets import Preset, check_dataset, load_preset
 from edgeflip.search import (
@@ -176,12 +176,12 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         check_task(asked, self)
         graphs = training_graphs(graphs, self.name, needed=self._needs_graphs())
         know_classes(asked, graphs)
-        self._forget()
+        forget_learned(self)
         try:
             with seeded(seed), frozen(asked):
                 self._fit(graphs, asked)
         except Exception:
-            self._forget()
+            forget_learned(self)
             raise
         except KeyboardInterrupt:
             # What was learned until then can be used, if anything was.
@@ -355,7 +355,7 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
         """
         asked = as_oracle(oracle)
         saved = saved_state(self, folder, asked)
-        self._forget()
+        forget_learned(self)
         what = f"what '{self.name}' learned in {folder} to fit its settings"
         with building(what, saved.tensors, advice="fit the explainer again"):
             self._load_state(saved.tensors)
@@ -446,9 +446,3 @@ class CounterfactualExplainer(Ranked, ABC, Generic[ConfigT]):
             raise NotFittedError(
                 f"expected a fitted explainer, got '{self.name}' before fit; call fit(graphs, oracle)."
             )
-
-    def _forget(self) -> None:
-        for attribute in [
-            key for key in vars(self) if key.endswith("_") and not key.startswith("_")
-        ]:
-            delattr(self, attribute)

@@ -112,3 +112,10 @@ def _check_method(
             f"expected a saved '{kind.name}', got '{saved.method}' in {folder}; "
             "use load_explainer to read any."
         )
+
+
+def forget_learned(explainer: CounterfactualExplainer[Any]) -> None:
+    """Take away what `fit` set: all attributes that end in `_`."""
+    learned = [key for key in vars(explainer) if key.endswith("_") and not key.startswith("_")]
+    for attribute in learned:
+        delattr(explainer, attribute)

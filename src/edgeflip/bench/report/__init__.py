@@ -10,8 +10,9 @@ from pathlib import Path
 from edgeflip.bench.report import figures
 from edgeflip.bench.report.board import board_of
 from edgeflip.bench.report.cells import PublishedCell, published_cells
-from edgeflip.bench.report.contents import OPTIONAL, all_tables
+from edgeflip.bench.report.contents import all_tables
 from edgeflip.bench.report.exhibits import answer_figures
+from edgeflip.bench.report.layouts import OPTIONAL
 from edgeflip.bench.report.page import Report, html_page, markdown_page
 from edgeflip.bench.report.render import csv_table, latex_table
 from edgeflip.bench.report.results import Results, read_results
