@@ -93,7 +93,7 @@ def begin_graphs(
     given: ExplainOptions,
     call: Call,
 ) -> list[GraphSearch]:
-    """A search for each graph, with the labels read at once and the call's wishes checked."""
+    """A search for each graph, with the labels read and the call's wishes checked."""
     started, cpu_started = time.perf_counter(), cpu_seconds()
     # Shallow copies: PyG notes on a graph what it looked up, and the caller's stays untouched.
     copies = [copy.copy(graph) for graph in graphs]

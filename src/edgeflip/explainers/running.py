@@ -80,7 +80,7 @@ def session(explainer: CounterfactualExplainer[Any]) -> Iterator[None]:
 def explain_together(
     explainer: CounterfactualExplainer[Any], graphs: Sequence[Data], given: ExplainOptions
 ) -> list[CounterfactualSet]:
-    """Answers for graphs: labels are read at once, group by group, and so are answers confirmed."""
+    """Answers for graphs, group by group: first edits are asked about at once, all else graph by graph."""
     check_options(given)
     ranking = explainer._ranking_for(given["ranking"])
     call = Call(
@@ -130,7 +130,7 @@ def in_turn(
 def finish_all(
     explainer: CounterfactualExplainer[Any], searches: Sequence[Search[Any, Any]], call: Call
 ) -> list[CounterfactualSet]:
-    """The answers of searches: what they learn is learned in groups, what they found confirmed at once."""
+    """The answers of searches: what they learn is learned in groups, what they found confirmed in the end."""
     ended: dict[int, _Closed] = {}
     try:
         for group in explainer._groups([search.problem for search in searches]):
