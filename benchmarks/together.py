@@ -3,10 +3,11 @@
     python benchmarks/together.py                          # every set
     python benchmarks/together.py --datasets ba_3motifs
 
-`explain_many` asks about the first edits of a group of graphs at once; what follows is asked graph by graph. Here these questions are written down and asked again
-twice: graph by graph, and together, the first of every graph at once, then the second of every graph, and so
-on. Median CPU milliseconds a graph of some rounds, on one thread. The difference of the last two columns is
-the most that searches in step could save, their own cost left out.
+`explain_many` asks about the first edits of a group of graphs at once; what follows is asked graph by graph.
+Here these questions are written down and asked again twice: graph by graph, and together, the first of every
+graph at once, then the second of every graph, and so on. Median CPU milliseconds a graph of some rounds, on
+one thread. The difference of the last two columns is the most that searches in step could save, their own
+cost left out.
 """
 
 from __future__ import annotations

@@ -419,7 +419,7 @@ class Finish:
 
 
 def confirm_together(finishes: Sequence[Finish]) -> None:
-    """Ask at once about what many searches will tell where nothing goes wrong; nothing is lost if not asked.
+    """Ask about what many searches will tell where nothing goes wrong; nothing is lost if not asked.
 
     Args:
         finishes: The flips of searches for one oracle.
